@@ -93,6 +93,11 @@ class Keys:
         return self.state(f"{RESERVED_NAME}:decisions")
 
     @property
+    def pause(self) -> str:
+        """Of a shard: there, and soon gone, while somebody asks that no further group begins."""
+        return self.state(f"{RESERVED_NAME}:pause")
+
+    @property
     def pattern(self) -> str:
         """Glob that matches every key of this topology and of no other."""
         escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)
@@ -115,7 +120,8 @@ class Keys:
     def is_record(self, key: str) -> bool:
         """Returns whether a key of this topology is of txbatch's own records, known to this version or not."""
         if self.is_shard and not self.state_name(key).startswith(f"{RESERVED_NAME}:import"):
-            return key in (self.control, self.staged, self.decisions)  # others are of a topology of that name
+            own = (self.control, self.staged, self.decisions, self.pause)  # others are of a topology of that name
+            return key in own
         return self.state_name(key).startswith(f"{RESERVED_NAME}:")
 
     def state_name(self, key: str) -> str:

@@ -49,6 +49,8 @@ class CommitStatus(StrEnum):
     """Too many operations, or a number out of range."""
     FULL = "FULL"
     """The topology has as many quarantined batches as it may."""
+    PAUSED = "PAUSED"
+    """A shard has not staged anything: somebody reads all shards, and asks to wait."""
     GONE = "GONE"
     """The quarantined batch that the commit replays was dropped or replayed before."""
 

@@ -28,6 +28,9 @@ DECISIONS_KEPT = 256
 """How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
 ANSWER_S = 0.1
 """How long one look at the answer of a replica takes at most."""
+PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
+"""How often, and how long after the last look, a group that is asked to wait looks again; after ten seconds it begins.
+"""
 _NO_DESCRIPTIONS = ["", "", ""]  # checksum of metadata, source and topology, which only home writes
 
 
@@ -46,7 +49,7 @@ class ShardWrites:
     @classmethod
     def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> ShardWrites:
         """Returns what a shard with these keys is to write; raises CommitTooLargeError as `state_sections`."""
-        sections = pack_strings(state_sections(write_set, first_key=3, is_group=is_group))
+        sections = pack_strings(state_sections(write_set, first_key=4, is_group=is_group))
         refuse_bytes(len(sections))
         return cls(tuple(map(keys.state, write_set.states)), sections)
 
@@ -131,9 +134,14 @@ class Shard(RedisTopology):
             decision: the call by which home is going to decide it, packed.
         """
         self._staged_keys = part.keys
-        keys = [self.keys.control, self.keys.staged, *part.keys]
-        reply = self._write("stage_part", keys, [chain, str(last_txid), decision, "\n".join(part.keys), part.sections])
-        return self._named(reply)
+        keys = [self.keys.control, self.keys.staged, self.keys.pause, *part.keys]
+        content: list[Argument] = [chain, str(last_txid), decision, "\n".join(part.keys), part.sections]
+        for _ in range(PAUSE_LOOKS):
+            reply = self._write("stage_part", keys, [*content, "waits"])
+            if reply.status is not CommitStatus.PAUSED:
+                return self._named(reply)
+            self._call_options["sleep"](PAUSE_LOOK_S)
+        return self._named(self._write("stage_part", keys, [*content, ""]))
 
     def make_durable(self) -> None:
         """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision.

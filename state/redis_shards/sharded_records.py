@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from heapq import merge
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, is_chain, split_member
@@ -26,11 +26,14 @@ from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
 from state.values.state_kind import KeptEnd, Retention, StateKind
 
+Result = TypeVar("Result")
 Read = tuple[dict[str, str], dict[str, WholeReply]]
 """A control hash, and whole states by name."""
 MOMENT_TRIES = 100
 PAUSE_S = 0.01
 """Between two tries to read all shards at one transaction: about as long as a group takes to be applied."""
+ASKED_PAUSE_MS = 10_000
+"""How long a run is asked to begin no further group, which ends as soon as everything is read."""
 STILL_S = 1.0
 """If home decides nothing for this long, it is not a fast run that keeps shards from being read."""
 
@@ -131,18 +134,18 @@ class ShardedRecords(RedisRecords):
     # All states at one moment
 
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
-        for _ in range(MOMENT_TRIES):
-            committed, _nothing = self._home.entry_counts({})
+        def read() -> tuple[str, list[int]] | None:
+            committed, _ = self._home.entry_counts({})
             found = [shard.entry_counts(kinds) for shard in self.shards]
-            if all(applied == committed for applied, _ in found) and self._home.entry_counts({})[0] == committed:
-                totals = [sum(each) for each in zip(*(counts for _, counts in found), strict=True)]
-                bounds = map(self._bound, kinds)
-                return committed, [
-                    total if bound is None else min(total, bound.most)
-                    for total, bound in zip(totals, bounds, strict=True)
-                ]
-            self._pause(PAUSE_S)
-        raise self._apart()
+            if any(applied != committed for applied, _ in found) or self._home.entry_counts({})[0] != committed:
+                return None
+            totals = [sum(each) for each in zip(*(counts for _, counts in found), strict=True)]
+            bounds = map(self._bound, kinds)
+            return committed, [
+                total if bound is None else min(total, bound.most) for total, bound in zip(totals, bounds, strict=True)
+            ]
+
+        return self._of_one_transaction(read)
 
     def entry_count(self, sought: Sought) -> int:
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
@@ -156,7 +159,8 @@ class ShardedRecords(RedisRecords):
 
     def at_moment(self, sought: Sought, commands: Commands) -> Read:
         records = {name: kind for name, kind in sought.kinds.items() if _is_record(name)}
-        for _ in range(MOMENT_TRIES):
+
+        def read() -> Read | None:
             control, found = self._home.at_moment(replace(sought, kinds=records, growing=()), commands)
             pieces = [self._of_shard(shard, sought, commands) for shard in self.shards]
             if any(own.get("begun") != own.get("ended") for own, _ in pieces):
@@ -166,8 +170,32 @@ class ShardedRecords(RedisRecords):
             have_applied = all(own.get("committed") == control.get("committed") for own, _ in pieces)
             if have_applied and self._home.moment() == (control.get("generation", ""), control.get("revision", "")):
                 return control, found | self._joined([whole for _, whole in pieces])
-            self._pause(PAUSE_S)
+            return None
+
+        return self._of_one_transaction(read)
+
+    def _of_one_transaction(self, read: Callable[[], Result | None]) -> Result:
+        """Returns what is read, which is None unless all of it is of one transaction.
+
+        A run that moves on meanwhile is asked to wait; if this user may not ask, it is tried as often.
+        """
+        if (found := read()) is not None:
+            return found
+        try:
+            for _ in range(MOMENT_TRIES):
+                self._ask("SET", "1", "PX", str(ASKED_PAUSE_MS))
+                self._pause(PAUSE_S)
+                if (found := read()) is not None:
+                    return found
+        finally:
+            self._ask("DEL")
         raise self._apart()
+
+    def _ask(self, command: str, *arguments: str) -> None:
+        """Asks a run to begin no further group, or to go on."""
+        first = self.shards[0]
+        with suppress(StateRefusedError):
+            first._connection.call(command, first.keys.pause, *arguments)  # noqa: SLF001 - of the same class
 
     def image(self, states: Iterable[DescribedState]) -> StateImage:
         """Returns what one slot would hold, without chains."""
@@ -188,7 +216,7 @@ class ShardedRecords(RedisRecords):
             )
         return StateRefusedError(
             f"topology {topology_id!r} commits faster than its {len(self.shards)} shards can be read at one "
-            "transaction; stop its run, or read what you need shard by shard"
+            "transaction, also while its run waits for that; stop the run, or read what you need shard by shard"
         )
 
     def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> Read:

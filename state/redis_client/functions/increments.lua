@@ -19,7 +19,7 @@ local function plan_integers(section)
   if room < 9999 then
     known = {} -- cached numbers are in range, but perhaps not in this narrower one
   end
-  local out, size = {}, 0
+  local out, size, is_only_checked = {}, 0, section.is_only_checked
   for i = 1, count do
     local total, value = deltas[i], found[i]
     if total > MAX or total < -MAX then
@@ -41,10 +41,12 @@ local function plan_integers(section)
         return refuse(section, 'LIMIT', 'field ' .. shown(names[i]) .. ' would leave +-' .. decimal(MAX))
       end
     end
-    out[size + 1] = names[i]
-    -- the server formats small numbers correctly, but may write a large one as 1e+15
-    out[size + 2] = (total < 100000000 and total > -100000000) and total or text('%.0f', total)
-    size = size + 2
+    if not is_only_checked then
+      out[size + 1] = names[i]
+      -- the server formats small numbers correctly, but may write a large one as 1e+15
+      out[size + 2] = (total < 100000000 and total > -100000000) and total or text('%.0f', total)
+      size = size + 2
+    end
   end
   section.at = at + 6
   return nil, out

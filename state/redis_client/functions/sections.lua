@@ -62,12 +62,14 @@ local function check_kind(section, kinds)
   return nil
 end
 
--- Section: key index, kind, value type, operation, count, arguments. Returns a refusal or nil, steps.
-local function plan_sections(keys, argv, at)
+-- Section: key index, kind, value type, operation, count, arguments. Returns a refusal or nil, steps; those of
+-- increments lack their arguments if they are only checked.
+local function plan_sections(keys, argv, at, is_only_checked)
   local steps, kinds, tops, operations = {}, {}, {}, 0
   while at <= #argv do
     local section = {key = keys[tonumber(argv[at])], kind = argv[at + 1], value_type = argv[at + 2],
-                     count = tonumber(argv[at + 4]), argv = argv, at = at + 5, tops = tops}
+                     count = tonumber(argv[at + 4]), argv = argv, at = at + 5, tops = tops,
+                     is_only_checked = is_only_checked}
     local planner = planners[section.kind .. ' ' .. argv[at + 3]]
     if not section.key or not planner or section.count > SECTION_LIMIT then
       error('malformed section: ' .. section.kind .. ' ' .. argv[at + 3] .. ' of ' .. section.count)

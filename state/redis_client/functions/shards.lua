@@ -7,6 +7,7 @@
 -- Next to it are
 --   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections
 --   decisions  list: the calls by which home has decided what was applied here, the last ones
+--   pause      string that expires: somebody reads all shards, and asks that no further group begins
 
 --[[ Takes a shard over for the owner of home.
      KEYS control staged control_of_a_topology
@@ -56,9 +57,10 @@ local function take_shard(keys, argv)
 end
 
 --[[ Checks a shard's part of a group as a commit would, and stores it; nothing of it can be seen.
-     KEYS control staged state...
-     ARGV fence generation revision digest '' '' '' chain last_txid decision packed_keys packed_sections
-     -> {status, sentence, cause} --]]
+     KEYS control staged pause state...
+     ARGV fence generation revision digest '' '' '' chain last_txid decision packed_keys packed_sections waits
+          waits is empty if a pause that somebody asks for has lasted long enough
+     -> {status, sentence, cause}, or {'PAUSED', ''} --]]
 local function stage_part(keys, argv)
   local control, staged, owner = keys[1], keys[2], read_owner(argv)
   local reply = check_owner(control, owner)
@@ -66,7 +68,10 @@ local function stage_part(keys, argv)
     return reply
   end
   local at, steps = OWNER_WRITES + 1, nil
-  reply, steps = plan_sections(keys, strings_of(argv[at + 4]), 1)
+  if argv[at + 5] ~= '' and redis.call('EXISTS', keys[3]) == 1 then
+    return {'PAUSED', ''}
+  end
+  reply, steps = plan_sections(keys, strings_of(argv[at + 4]), 1, true)
   if reply then
     return reply
   end
@@ -95,11 +100,8 @@ local function apply_part(keys, argv)
   if part[1] ~= chain then
     return {'REGRESSED', 'staged is ' .. shown(part[1] or '') .. ', decided was ' .. shown(chain)}
   end
-  local places, steps = {control, staged}, nil
-  for i = 4, #keys do
-    places[i - 1] = keys[i]
-  end
-  reply, steps = plan_sections(places, strings_of(part[4]), 1)
+  local steps
+  reply, steps = plan_sections(keys, strings_of(part[4]), 1)
   if reply then
     return reply
   end

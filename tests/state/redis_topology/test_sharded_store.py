@@ -103,6 +103,24 @@ def test_a_home_that_has_lost_more_than_shards_keep_is_named(monkeypatch):
     assert refused.value.trouble is Trouble.REGRESSED
 
 
+@pytest.mark.parametrize("looks", [1, 3, None])
+def test_a_group_waits_while_somebody_reads_all_shards_but_not_for_ever(looks):
+    world, slept = ShardedWorld(2), list[float]()
+    first = world.servers[1].memory
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == looks:
+            first.execute_command("DEL", HOME.shard(0).pause)
+
+    store = world.store(sleep=sleep)
+    acquire(store)
+    first.execute_command("SET", HOME.shard(0).pause, "1")
+    assert store.commit(commit_of(counts(a=1, b=2))).status is CommitStatus.OK
+    assert len(slept) == (shard_module.PAUSE_LOOKS if looks is None else looks)
+    assert world.shown(0) + world.shown(1) == {"a": 1, "b": 2}
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_shard_that_has_lost_its_last_apply_makes_it_again(number):
     world = after_run()

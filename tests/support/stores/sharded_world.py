@@ -79,7 +79,9 @@ class ShardedWorld:
         self.servers = [Server() for _ in range(shard_count + 1)]
         self.decided: dict[str, tuple[str, Counter[str]]] = {}
 
-    def store(self, visit: Callable[[], None] = lambda: None) -> ShardedStore:
+    def store(
+        self, visit: Callable[[], None] = lambda: None, sleep: Callable[[float], None] = lambda _seconds: None
+    ) -> ShardedStore:
         """A run's store, checked, not acquired."""
         home, *shards = (RunClient(server, visit) for server in self.servers)
         clock = _clock()
@@ -90,7 +92,7 @@ class ShardedWorld:
             client=home,
             shard_clients=shards,
             clock=lambda: next(clock),
-            sleep=lambda _seconds: None,
+            sleep=sleep,
         )
         store.check_server()
         return store

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
+from threading import Thread
 from typing import Any
 from unittest import mock
 
@@ -28,6 +30,7 @@ from state.errors import StateRefusedError, TopologyError
 from state.redis_client.connection import RedisConnection
 from state.redis_shards import sharded_topology
 from state.redis_shards.shard import Shard
+from state.redis_shards.sharded_records import ShardedRecords
 from state.redis_shards.sharded_topology import ShardedTopology
 from state.troubles import Trouble
 from state.values.shards import shard_of
@@ -216,6 +219,56 @@ def test_a_snapshot_under_a_run_has_all_parts_of_its_transaction():
                 txids.add(shot.txid)
                 run.tick()
         assert len(txids) > 3
+
+
+@pytest.mark.redis
+def test_a_run_waits_for_a_reader_that_is_slower_than_it(redis_backend):
+    """Each shard takes longer to read than a group to be committed: without a pause no two are of one transaction."""
+    read, asked, shots = ShardedRecords._of_shard, list[str](), list[int]()
+
+    def slowly(self, *given):
+        time.sleep(0.03)
+        return read(self, *given)
+
+    def asking(self, command, *arguments, ask=ShardedRecords._ask):
+        asked.append(command)
+        ask(self, command, *arguments)
+
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = redis_backend.client()
+        run = cluster.submit(parts_topology(400, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
+        running = Thread(target=run.run_until_idle)
+        with (
+            mock.patch.object(ShardedRecords, "_of_shard", slowly),
+            mock.patch.object(ShardedRecords, "_ask", asking),
+        ):
+            running.start()
+            while running.is_alive() and len(shots) < 3:
+                shot = snapshot(redis_backend.client(), "parts", [Parts.parts, Parts.total])
+                assert len(shot.states["parts"]) == shot.states["total"].get("n", 0) == shot.txid
+                shots.append(shot.txid)
+        running.join()
+        assert run.is_done
+    assert shots[-1] < 400, "the run was over before anybody read"
+    assert asked[:2] == ["SET", "DEL"]
+    assert redis_backend.client().exists("{parts.0}:txbatch:pause") == 0
+
+
+@pytest.mark.redis
+def test_a_reader_that_may_not_ask_for_a_pause_tries_as_often(redis_backend):
+    """It reads with a right to read only."""
+    sharded = Sharded(redis_backend.client())
+    sharded.run()
+
+    def refusing(self, command, *arguments, call=RedisConnection.call, **more):
+        if command in ("SET", "DEL"):
+            raise StateRefusedError("NOPERM")
+        return call(self, command, *arguments, **more)
+
+    with mock.patch.object(RedisConnection, "call", refusing):
+        sharded.client.hset("{typed.1}:txbatch:shard", "committed", "2")
+        with pytest.raises(StateRefusedError, match="has not applied all that was decided"):
+            state_totals(sharded.topology.records())
 
 
 @pytest.mark.redis
