@@ -101,7 +101,7 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], owned: OwnedKeys) -> list
         if not expected:
             (former if owned.has(keys, each.key) else foreign).add(f"{shown}, a {each.kind}")
             continue
-        if each.ttl_ms >= 0 and not (state and state.expires):
+        if each.ttl_ms >= 0 and each.key != keys.pause and not (state and state.expires):
             expiring.add(f"{shown} in {each.ttl_ms / 1000:,.0f} s")
         elif each.ttl_ms < 0 and state and state.expires:
             lasting.add(shown)
@@ -174,6 +174,27 @@ class ValuesCheck:
             why = f"declared as {state.value_type.value}; the next commit or read that meets such a value stops the run"
             check.damaged(f"{shown}: {self._faults}", why, f"correct the value, or {restore(self._keys)}")
         return check.findings(f"{shown}: {self._count:,} entries, each as declared")
+
+
+def check_last_ids(keys: Keys, last_ids: Mapping[str, str], committed: int) -> list[Finding]:
+    """Returns which streams have had an id above those of committed transactions; by name -> the last one."""
+    check = PartCheck(keys, "values")
+    ahead = first_few(
+        f"{keys.state(name)!r} has had {last}" for name, last in last_ids.items() if is_above(last, committed)
+    )
+    if ahead:
+        why = (
+            f"committed is up to txid {committed}: the next commit to such a stream is refused, since its ids are lower"
+        )
+        check.damaged(
+            ahead, why, f"delete what is not of the topology and set the last id by XSETID, or {restore(keys)}"
+        )
+    return check.findings()
+
+
+def is_above(entry_id: str, committed: int) -> bool:
+    """Returns whether a transaction up to that one cannot have made an entry with this id."""
+    return int(entry_id.partition("-")[0]) > committed
 
 
 def _no_integer(stored: bytes) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from coordinator.operating.inspection.finding import Finding, Weight, has_failed, warn
 from coordinator.operating.inspection.verify.comparison import Refolded, check_same_topology, compare
-from coordinator.operating.inspection.verify.content_checks import ValuesCheck, check_keys
+from coordinator.operating.inspection.verify.content_checks import ValuesCheck, check_keys, check_last_ids
 from coordinator.operating.inspection.verify.record_checks import (
     check_aside,
     check_control,
@@ -179,7 +179,15 @@ class Verifier:
             for entries in self._stored.entries(name, state.kind):
                 check.check(entries)
         misplaced = [each for name in names for each in self._stored.misplaced(name, state.kind)]
-        return [*check.findings(), *check_places(self._keys, misplaced)]
+        last_ids: dict[str, str] = {}
+        if state.kind is StateKind.STREAM:
+            positions = {name: self._stored.position(name) for name in names}
+            last_ids = {name: position.last_id for name, position in positions.items() if position is not None}
+        committed = (
+            stored_number(self._stored.records(), "committed") if last_ids else None
+        )  # later, as a run may go on
+        too_high = [] if committed is None else check_last_ids(self._keys, last_ids, committed)
+        return [*check.findings(), *check_places(self._keys, misplaced), *too_high]
 
     def _refolded(
         self,

@@ -112,6 +112,11 @@ def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(re
             run.run_until_idle()
     assert client.hget("{alarms}:txbatch:control", "committed") == b"1"
     assert client.xlen("{alarms}:alarms") == 1
+    client.xtrim("{alarms}:by_device:pump", maxlen=0)  # the next commit to it would be refused all the same
+    (fault,) = faults(RedisTopology("redis://under-test", "alarms", client=client))
+    assert "'{alarms}:by_device:pump' has had" in fault
+    client.execute_command("XSETID", "{alarms}:by_device:pump", "1-0")
+    assert faults(RedisTopology("redis://under-test", "alarms", client=client)) == []
 
 
 @pytest.mark.redis
@@ -131,7 +136,7 @@ def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_i
         cluster.submit(alarms()).run_until_idle()
         assert faults(topology) == []
     assert [entry_id for entry_id, _ in client.xrange("{alarms}:alarms")] == [b"1-0", b"2-0", b"3-0", b"4-0"]
-    client.xadd("{alarms}:alarms", {"device": "not json"})
+    client.xadd("{alarms}:alarms", {"device": "not json"}, id="4-1")
     assert ["alarms" in fault for fault in faults(topology)] == [True]
 
 
