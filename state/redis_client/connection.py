@@ -174,7 +174,8 @@ class RedisConnection:
 
     def _repeated(self, send: Callable[[], Any], name: str, timeout_s: float | None, key: str = "") -> Any:
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        started, pause, refreshes, loads = self._clock(), FIRST_PAUSE_S, 0, 0
+        started, refreshes, loads = self._clock(), 0, 0
+        pause = 0.0 if self._follows else FIRST_PAUSE_S  # a cluster's first node most often names another one
         last: redis.RedisError | None = None
         while True:
             try:
@@ -202,7 +203,7 @@ class RedisConnection:
             if waited_s <= AWAY_MIN_S < waited_s + pause:
                 _LOG.warning("server %s does not answer (%s); trying again", self.server, said_by(last))
             self._sleep(pause)
-            pause = min(2 * pause, LAST_PAUSE_S)
+            pause = min(max(2 * pause, FIRST_PAUSE_S), LAST_PAUSE_S)
             if self._revive is not None and isinstance(last, (redis.ConnectionError, redis.TimeoutError)):
                 self._revive()
 
