@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import redis
+from redis.cluster import RedisCluster
 
 from state.codec import unpack
 from state.errors import StateRefusedError
@@ -49,14 +50,14 @@ class Snapshot:
 
 
 def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] | StateFamily[Any]]) -> Snapshot:
-    """Reads whole states at one moment, with one MULTI.
+    """Reads whole states at one moment, with one MULTI, or one for each shard.
 
     Call it from anywhere except inside a transaction. It fetches everything at once; read large states with the
     client's own commands.
 
     Args:
-        client: a client of the server. One that decodes its answers (``decode_responses=True``) lends its settings to
-            a connection of our own, because what is not text cannot be read through it.
+        client: a client of the server, or of its cluster. One that decodes its answers (``decode_responses=True``)
+            lends its settings to a connection of our own, because what is not text cannot be read through it.
         topology_id: the topology whose state to read.
         handles: the states to read, as declared: ``[StoreCounts.counts]``.
 
@@ -65,14 +66,22 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
             can be looked for; or the server has applied part of a write that it had lost.
         StateUnreachableError: the server did not answer.
     """
-    wanted = list(handles)
-    with _of_bytes(client) as raw:
-        connection = RedisConnection(raw, f"of topology {topology_id!r}", timeout_s=0.0)
-        records = RedisRecords(connection, Keys(topology_id))
+    wanted, keys = list(handles), Keys(topology_id)
+    with ExitStack() as opened:
+        nodes: dict[int, RedisConnection] = {}
+
+        def connected(own: Keys) -> RedisConnection:
+            node = _node_of(client, own.control)
+            if id(node) not in nodes:
+                raw = opened.enter_context(_of_bytes(node))
+                nodes[id(node)] = RedisConnection(raw, f"of topology {topology_id!r}", timeout_s=0.0)
+            return nodes[id(node)]
+
+        records = RedisRecords(connected(keys), keys)
         if (shard_count := records.shard_count()) > 1:
             from state.redis_shards.sharded_records import ShardedRecords  # which few topologies need
 
-            records = ShardedRecords(records, [connection] * shard_count)
+            records = ShardedRecords(records, [connected(keys.shard(number)) for number in range(shard_count)])
         control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
     if control.get("begun") != control.get("ended"):
         raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
@@ -104,6 +113,13 @@ def _parts(family: StateFamily[Any], read: Mapping[str, WholeReply]) -> dict[Any
             ) from None
         parts[part] = _decoded(family.member(text), whole)
     return parts
+
+
+def _node_of(client: Any, key: str) -> Any:
+    """Returns the client; of a cluster, that of the node which has the key, and can list its neighbours."""
+    if not isinstance(client, RedisCluster):
+        return client
+    return client.get_redis_connection(client.get_node_from_key(key))  # type: ignore[no-untyped-call] # redis-py's own
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from itertools import count
 from random import Random
 
 import pytest
+from redis.cluster import RedisCluster
 
 from coordinator import run
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from state import fault_points
+from state import fault_points, snapshot
 from state.errors import TransactionError
 from state.redis_client.connection import pairs_of, text_of
 from state.redis_server.program import find_server_program
@@ -25,6 +27,7 @@ from state.redis_shards.sharded_topology import ShardedTopology
 from state.values.state_kind import StateKind
 from tests.support.stores.moving_servers import ClusteredServers, await_
 from tests.support.topologies.kept_states import kept_topology
+from tests.support.topologies.typed_states import WORDS, typed_topology
 
 pytestmark = [pytest.mark.nightly, pytest.mark.redis, pytest.mark.chaos]
 SHARDS = 16
@@ -94,6 +97,20 @@ def test_a_driver_that_is_killed_anywhere_is_continued_exactly(cluster: Clustere
         run(topology_of(topology_id), redis_url=cluster.url, engine="local", options=SMALL)
         assert counts_on(cluster.url, topology_id) == EXPECTED
         assert sums_of_sets(cluster.url, topology_id) == EXPECTED
+
+
+@pytest.mark.parametrize("decodes", [False, True])
+@pytest.mark.parametrize("shard_count", [1, SHARDS])
+def test_a_client_of_the_cluster_reads_all_states(cluster: ClusteredServers, shard_count: int, decodes: bool) -> None:
+    topology = replace(typed_topology(WORDS), topology_id=f"typed-{shard_count}-{decodes}", shard_count=shard_count)
+    run(topology, redis_url=cluster.url, engine="local", options=SMALL)
+    first = cluster.primaries()[0]
+    with closing(RedisCluster(host="127.0.0.1", port=first.port, decode_responses=decodes)) as client:
+        states = snapshot(client, topology.topology_id, topology.states).states
+    with LocalCluster(seed=1) as alone:
+        expected = alone.submit(typed_topology(WORDS))
+        expected.run_until_idle()
+        assert states == expected.snapshot().states
 
 
 @pytest.mark.timeout(1800)
