@@ -99,7 +99,8 @@ def summary(description: str) -> str:
         states = [f"{name}:{each['kind']}" for name, each in found["states"].items()]
     except (ValueError, TypeError, KeyError, AttributeError):
         return description
-    return f"{', '.join(parts)}; states {', '.join(states) or 'none'}"
+    shards = f", on {found['shards']} shards" if "shards" in found else ""
+    return f"{', '.join(parts)}; states {', '.join(states) or 'none'}{shards}"
 
 
 def _short(name: str, component: Mapping[str, Any]) -> str:

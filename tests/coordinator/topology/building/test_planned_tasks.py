@@ -19,6 +19,7 @@ from coordinator.transactional.options import RunOptions
 from examples.dedupe import topology as dedupe
 from examples.word_count import topology as word_count
 from state.errors import TopologyError
+from state.records.declared_states import with_shards
 from tests.simulation.workload import PartitionedSpout
 from tests.support.topologies.components import Commit, Lines, Pass
 from tests.support.topologies.plain_components import Identity
@@ -85,6 +86,8 @@ def test_who_chose_a_number_is_stored_and_shown_but_is_no_change():
     assert json.loads(chosen)["components"]["pass"]["planned"] is True
     assert "pass*1 by plan[bolt]" in summary(chosen)
     assert "pass*1[bolt]" in summary(given)
+    assert "shards" not in summary(given)
+    assert summary(with_shards(given, 16)).endswith(", on 16 shards")
     assert changes(chosen, given) == changes(given, chosen) == TopologyChange()
     assert changes(chosen, described(built(bolt_tasks=2))).said == ("component 'pass': tasks changed from 1 to 2",)
 
