@@ -140,7 +140,7 @@ class Shard(RedisTopology):
             reply = self._write("stage_part", keys, [*content, "waits"])
             if reply.status is not CommitStatus.PAUSED:
                 return self._named(reply)
-            self._call_options["sleep"](PAUSE_LOOK_S)
+            self._sleep(PAUSE_LOOK_S)
         return self._named(self._write("stage_part", keys, [*content, ""]))
 
     def make_durable(self) -> None:

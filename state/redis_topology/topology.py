@@ -89,7 +89,7 @@ class RedisTopology:
         self._evicted_keys, self._expires = 0, True
         self._asked = Durability()
         self._gives = ServerDurability()
-        self._clock = clock
+        self._clock, self._sleep = clock, sleep
         self._own_connection = own_connection
         self._call_options: dict[str, Any] = {
             "timeout_s": unreachable_timeout_s,
