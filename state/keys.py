@@ -93,6 +93,11 @@ class Keys:
         return self.state(f"{RESERVED_NAME}:decisions")
 
     @property
+    def copies(self) -> str:
+        """Of a shard: the parts of the last groups of another shard."""
+        return self.state(f"{RESERVED_NAME}:copies")
+
+    @property
     def pause(self) -> str:
         """Of a shard: there, and soon gone, while somebody asks that no further group begins."""
         return self.state(f"{RESERVED_NAME}:pause")
@@ -120,7 +125,7 @@ class Keys:
     def is_record(self, key: str) -> bool:
         """Returns whether a key of this topology is of txbatch's own records, known to this version or not."""
         if self.is_shard and not self.state_name(key).startswith(f"{RESERVED_NAME}:import"):
-            own = (self.control, self.staged, self.decisions, self.pause)  # others are of a topology of that name
+            own = (self.control, self.staged, self.decisions, self.copies, self.pause)  # others are a topology's
             return key in own
         return self.state_name(key).startswith(f"{RESERVED_NAME}:")
 

@@ -162,8 +162,8 @@ def record_types(keys: Keys) -> dict[str, str]:
     Records of a new kind are named here; what is in them has a check of its own, called by `txbatch verify`.
     """
     if keys.is_shard:
-        single = {keys.decisions: StateKind.LIST.value, keys.pause: StateKind.VALUE.value}
-        return {keys.control: HASH, keys.staged: HASH, **single}
+        lists = dict.fromkeys((keys.decisions, keys.copies), StateKind.LIST.value)
+        return {keys.control: HASH, keys.staged: HASH, **lists, keys.pause: StateKind.VALUE.value}
     hashes = (keys.control, keys.metadata, keys.receipts, keys.history, keys.offsets, keys.quarantine, keys.pulse)
     return dict.fromkeys((*hashes, keys.stories), HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
 

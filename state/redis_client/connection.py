@@ -131,6 +131,11 @@ class RedisConnection:
         self.busy_s, self._took_s, self._quickest_s = 0.0, math.inf, math.inf
 
     @property
+    def follows(self) -> bool:
+        """Whether the server may move."""
+        return self._follows
+
+    @property
     def moves(self) -> int:
         """How often the server has moved; 0 of one that cannot."""
         return int(getattr(self.client, "moves", 0))

@@ -116,6 +116,11 @@ class Whereabouts(ABC):
             self.moves += self._settled not in (None, connection.place)
             self._settled, connection.is_settled = connection.place, True
 
+    @property
+    def settled(self) -> Place | None:
+        """Where it was found last."""
+        return self._settled
+
     def has_left(self, place: Place) -> bool:
         """Returns whether another place was settled at since."""
         return self._settled != place
@@ -252,6 +257,10 @@ class FollowingClient(redis.Redis):
     @property
     def moves(self) -> int:
         return self.whereabouts.moves
+
+    def place_of(self, key: str) -> Place | None:
+        """Returns where the server of the client's key was found last."""
+        return self.whereabouts.settled
 
     def leave(self, error: redis.RedisError) -> None:
         """Has the next command connect to wherever the server is then."""

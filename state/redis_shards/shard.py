@@ -5,7 +5,7 @@ The calls are the owner's, fenced and in a sequence of their own, as those of `R
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -17,6 +17,7 @@ from state.keys import Keys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
+from state.redis_shards.copies import PartCopy
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
 from state.redis_topology.barrier import Barrier
@@ -26,6 +27,8 @@ from state.troubles import Trouble
 
 DECISIONS_KEPT = 256
 """How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
+COPIED_BYTES = 8 * 2**20
+"""About how much of another shard's parts a shard keeps, but at least four and at most as many as decisions."""
 ANSWER_S = 0.1
 """How long one look at the answer of a replica takes at most."""
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
@@ -49,7 +52,7 @@ class ShardWrites:
     @classmethod
     def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> ShardWrites:
         """Returns what a shard with these keys is to write; raises CommitTooLargeError as `state_sections`."""
-        sections = pack_strings(state_sections(write_set, first_key=4, is_group=is_group))
+        sections = pack_strings(state_sections(write_set, first_key=5, is_group=is_group))
         refuse_bytes(len(sections))
         return cls(tuple(map(keys.state, write_set.states)), sections)
 
@@ -124,7 +127,7 @@ class Shard(RedisTopology):
         self._staged_keys = tuple(keys.split("\n")) if keys else ()
         return ShardStanding(int(committed), chain, staged_chain)
 
-    def stage(self, part: ShardWrites, chain: str, last_txid: int, decision: bytes) -> CommitReply:
+    def stage(self, part: ShardWrites, chain: str, last_txid: int, decision: bytes, copy: bytes = b"") -> CommitReply:
         """Stores the shard's part of a group, which nobody sees; returns its refusal, if it would refuse to commit it.
 
         Args:
@@ -132,10 +135,11 @@ class Shard(RedisTopology):
             chain: digest of everything decided up to and with this group.
             last_txid: of the group.
             decision: the call by which home is going to decide it, packed.
+            copy: of another shard's part, packed, if it is to keep one.
         """
         self._staged_keys = part.keys
-        keys = [self.keys.control, self.keys.staged, self.keys.pause, *part.keys]
-        content: list[Argument] = [chain, str(last_txid), decision, "\n".join(part.keys), part.sections]
+        keys = [self.keys.control, self.keys.staged, self.keys.pause, self.keys.copies, *part.keys]
+        content: list[Argument] = [chain, str(last_txid), decision, "\n".join(part.keys), part.sections, copy]
         for _ in range(PAUSE_LOOKS):
             reply = self._write("stage_part", keys, [*content, "waits"])
             if reply.status is not CommitStatus.PAUSED:
@@ -170,13 +174,28 @@ class Shard(RedisTopology):
         Returns how many parts and fields had expired when they were written. A refusal, which is somebody else's doing,
         stops the run; the next one applies it when the cause is gone.
         """
-        keys = [self.keys.control, self.keys.staged, self.keys.decisions, *self._staged_keys]
-        reply = self._must("apply", self._write("apply_part", keys, [chain, str(DECISIONS_KEPT)]))
+        keys = [self.keys.control, self.keys.staged, self.keys.decisions, self.keys.copies, *self._staged_keys]
+        kept = [str(DECISIONS_KEPT), str(COPIED_BYTES)]
+        reply = self._must("apply", self._write("apply_part", keys, [chain, *kept]))
         return int(reply.detail) if reply.status is CommitStatus.OK else 0
 
     def decisions(self) -> list[bytes]:
         """Returns the last decisions that the shard has applied, packed, in order."""
         return [bytes(each) for each in self._connection.call("LRANGE", self.keys.decisions, "0", "-1")]
+
+    def copies(self) -> list[PartCopy]:
+        """Returns the parts that it keeps of other shards, the last one perhaps of a group that was never decided."""
+        applied = self._connection.call("LRANGE", self.keys.copies, "0", "-1")
+        staged = self._connection.call("HGET", self.keys.staged, "copy")
+        return [PartCopy.unpacked(bytes(each)) for each in [*applied, staged] if each]
+
+    @property
+    def place(self) -> Hashable:
+        """Which server it lies on, as far as it can be told from others."""
+        client = self._connection.client
+        if self._connection.follows:
+            return client.place_of(self.keys.control)  # type: ignore[no-any-return] # of two clients
+        return id(client) if self._is_injected else self.server
 
     def confirm(self) -> None:
         """Checks that the shard still holds every write of this owner."""

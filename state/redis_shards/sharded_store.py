@@ -12,7 +12,8 @@ group's last txid, a shard with what it applies: equal chains mean equal histori
 
 A start fences home and then every shard, and goes by what these calls answer, never by a later look. A shard that is
 behind the decision applies what it has staged. A home that has lost decisions takes them back from a shard: a decision
-travels with every part, as the very call that home was sent. The protocol is searched by docs/model/shards.pml.
+travels with every part, as the very call that home was sent. A shard that has lost even what it had staged is given
+it again by the shard that has kept a copy, see copies.py. The protocol is searched by docs/model/shards.pml.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_fie
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
 from state.redis_server.fitness import ServerWatch
+from state.redis_shards.copies import PartCopy, wards_of
 from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
 from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
@@ -68,6 +70,16 @@ class Decision:
         return cls(*unpack(packed))
 
 
+def _decided_after(standing: ShardStanding, decisions: Sequence[Decision]) -> list[Decision]:
+    """Returns the decisions that a shard has not applied, [] if it has another history than these."""
+    applied = [each for each in decisions if each.last_txid <= standing.committed]
+    if applied:
+        is_known = (applied[-1].last_txid, applied[-1].chain) == (standing.committed, standing.chain)
+    else:
+        is_known = not standing.chain and len(decisions) < DECISIONS_KEPT  # then none is missing before them
+    return list(decisions[len(applied) :]) if is_known else []
+
+
 class ShardedStore(RedisStore):
     """The only writer of a topology over several slots; made and used like a `RedisStore`.
 
@@ -96,6 +108,7 @@ class ShardedStore(RedisStore):
         ]
         has_threads = clients[0] is None if at_once is None else at_once
         self._threads = ThreadPoolExecutor(shard_count, "txbatch-shard") if has_threads else None
+        self._wards: list[int] = []  # whose parts each shard keeps; [] if none does
         self._chain = ""
         self._metadata: dict[str, Any] = {}  # as home has it
 
@@ -139,6 +152,7 @@ class ShardedStore(RedisStore):
             reached("shards.taken")
             standings = [standing for standing in taken if standing is not None]
             if len(standings) == len(taken):
+                self._wards = wards_of([shard.place for shard in self._shards])
                 return self._recovered(found, standings)
             self._owned_reply("confirm", self.keys.control)  # or a newer run has fenced this one
             self._first_request += ACQUIRE_TRIES
@@ -166,8 +180,11 @@ class ShardedStore(RedisStore):
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
         kept = decision.packed()
+        copies = [PartCopy(ward, chain, parts[ward].keys, parts[ward].sections).packed() for ward in self._wards] or [
+            b""
+        ] * len(parts)
         reached("shards.staging")
-        staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, kept))
+        staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, kept, copies[shard.number]))
         reached("shards.staged")
         for reply in staged:
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
@@ -215,21 +232,48 @@ class ShardedStore(RedisStore):
                 raise self._apart(
                     f"{ahead[1].name}, says that it has txid {ahead[0].committed}, and keeps no decision of it"
                 )
+        behind: list[tuple[ShardStanding, Shard]] = []
         for standing, shard in zip(standings, self._shards, strict=True):
             if standing.committed < committed and self._chain and standing.staged_chain == self._chain:
                 shard.apply(self._chain)
             elif standing.committed < committed:
-                raise self._apart(
-                    f"{shard.name}, has txid {standing.committed} and not what was decided up to {committed}: its "
-                    "server has lost its last writes, which durability fsync or replica prevents"
-                )
+                behind.append((standing, shard))
             elif standing.chain != self._chain:
                 raise self._apart(
                     f"{shard.name}, has another history than home up to txid {committed}: one of their servers holds "
                     "what the other has never seen"
                 )
+        if behind:
+            self._bring_forward(behind, committed)
         metadata = {name: value for name, value in self._metadata.items() if not is_chain(name)}
         return replace(found, committed_txid=committed, metadata=metadata)
+
+    def _bring_forward(self, behind: Sequence[tuple[ShardStanding, Shard]], committed: int) -> None:
+        """Gives shards the parts that they have lost, as others have kept them."""
+        lagging = {shard.number for _, shard in behind}
+        whole = [shard for shard in self._shards if shard.number not in lagging]
+        decisions = [Decision.unpacked(packed) for packed in whole[0].decisions()] if whole else []
+        copies = {
+            (each.number, each.chain): each
+            for shard in self._shards
+            for each in shard.copies()
+            if each.number in lagging
+        }
+        for standing, shard in behind:
+            lost = _decided_after(standing, decisions)
+            found = [copies[shard.number, each.chain] for each in lost if (shard.number, each.chain) in copies]
+            if not lost or len(found) < len(lost) or lost[-1].last_txid != committed:
+                raise self._apart(
+                    f"{shard.name}, has txid {standing.committed} and not what was decided up to {committed}: its "
+                    "server has lost its last writes, and no other has kept them; durability fsync or replica prevents "
+                    "that"
+                )
+            for decision, copy in zip(lost, found, strict=True):
+                part = ShardWrites(copy.keys, copy.sections)
+                reply = shard.stage(part, decision.chain, decision.last_txid, decision.packed())
+                if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+                    raise self._apart(f"{shard.name}, refuses what it has lost ({reply.status}: {reply.detail})")
+                shard.apply(decision.chain)
 
     def _take_back(self, committed: int, shard: Shard) -> int:
         """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid."""

@@ -137,6 +137,10 @@ class RoutingClient:
         self._last = self._clients[int(number) + 1 if number else 0]
         return self._last.execute_command(*arguments)
 
+    def place_of(self, key: str) -> str:
+        """The server of a key."""
+        return key.partition("}")[0]
+
     def leave(self, error: redis.RedisError) -> None:
         """The next command goes to wherever the server is then."""
         self._last.leave(error)

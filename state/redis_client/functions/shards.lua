@@ -5,8 +5,10 @@
 -- format, topology), and committed is the last txid that it has applied. It also has
 --   chain      digest of everything that was decided up to that txid, as home has it
 -- Next to it are
---   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections
+--   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections; and the copy of
+--              another shard's part, or ''
 --   decisions  list: the calls by which home has decided what was applied here, the last ones
+--   copies     list: the parts of another shard, on another server, of the same groups
 --   pause      string that expires: somebody reads all shards, and asks that no further group begins
 
 --[[ Takes a shard over for the owner of home.
@@ -57,8 +59,8 @@ local function take_shard(keys, argv)
 end
 
 --[[ Checks a shard's part of a group as a commit would, and stores it; nothing of it can be seen.
-     KEYS control staged pause state...
-     ARGV fence generation revision digest '' '' '' chain last_txid decision packed_keys packed_sections waits
+     KEYS control staged pause copies state...
+     ARGV fence generation revision digest '' '' '' chain last_txid decision packed_keys packed_sections copy waits
           waits is empty if a pause that somebody asks for has lasted long enough
      -> {status, sentence, cause}, or {'PAUSED', ''} --]]
 local function stage_part(keys, argv)
@@ -68,7 +70,7 @@ local function stage_part(keys, argv)
     return reply
   end
   local at, steps = OWNER_WRITES + 1, nil
-  if argv[at + 5] ~= '' and redis.call('EXISTS', keys[3]) == 1 then
+  if argv[at + 6] ~= '' and redis.call('EXISTS', keys[3]) == 1 then
     return {'PAUSED', ''}
   end
   reply, steps = plan_sections(keys, strings_of(argv[at + 4]), 1, true)
@@ -80,23 +82,23 @@ local function stage_part(keys, argv)
   require_steps(steps)
   begin_write(control, owner)
   redis.call('HSET', staged, 'chain', argv[at], 'last', argv[at + 1], 'decision', argv[at + 2], 'keys', argv[at + 3],
-    'sections', argv[at + 4])
+    'sections', argv[at + 4], 'copy', argv[at + 5])
   write_control(control, owner)
   return {'OK', ''}
 end
 
 --[[ Applies what is staged, if it is the part of the group that was decided.
-     KEYS control staged decisions state...  the states in the order in which they were given when it was staged
-     ARGV fence generation revision digest '' '' '' chain decisions_kept
+     KEYS control staged decisions copies state...  the states in the order in which they were given when it was staged
+     ARGV fence generation revision digest '' '' '' chain decisions_kept copied_bytes
      -> {status, sentence}; with OK, how many parts and fields had expired when they were written --]]
 local function apply_part(keys, argv)
-  local control, staged, decisions, owner = keys[1], keys[2], keys[3], read_owner(argv)
+  local control, staged, decisions, copies, owner = keys[1], keys[2], keys[3], keys[4], read_owner(argv)
   local reply = check_owner(control, owner)
   if reply then
     return reply
   end
   local chain, kept = argv[OWNER_WRITES + 1], tonumber(argv[OWNER_WRITES + 2])
-  local part = redis.call('HMGET', staged, 'chain', 'last', 'decision', 'sections')
+  local part = redis.call('HMGET', staged, 'chain', 'last', 'decision', 'sections', 'copy')
   if part[1] ~= chain then
     return {'REGRESSED', 'staged is ' .. shown(part[1] or '') .. ', decided was ' .. shown(chain)}
   end
@@ -106,6 +108,7 @@ local function apply_part(keys, argv)
     return reply
   end
   require_rights(decisions, 'RPUSH', 'LTRIM')
+  require_rights(copies, 'RPUSH', 'LTRIM')
   if require_steps(steps) then
     reply = refuse_moving(control)
     if reply then
@@ -116,6 +119,10 @@ local function apply_part(keys, argv)
   local expired = run_steps(steps)
   redis.call('RPUSH', decisions, part[3])
   redis.call('LTRIM', decisions, -kept, -1)
+  if part[5] ~= '' then
+    redis.call('RPUSH', copies, part[5])
+    redis.call('LTRIM', copies, -math.max(4, math.min(kept, math.floor(argv[OWNER_WRITES + 3] / #part[5]))), -1)
+  end
   redis.call('DEL', staged)
   write_control(control, owner, 'committed', part[2], 'chain', chain)
   return {'OK', decimal(expired)}
