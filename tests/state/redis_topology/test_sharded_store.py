@@ -13,6 +13,7 @@ from state.commits.commit import CommitStatus
 from state.errors import FencedError, StateRefusedError, TransactionError
 from state.fault_points import installed
 from state.redis_shards import shard as shard_module
+from state.redis_shards import sharded_store
 from state.redis_shards.copies import wards_of
 from state.redis_shards.shard import ShardWrites
 from state.redis_topology import arguments
@@ -247,6 +248,31 @@ def test_two_histories_are_named():
     world.servers[2].memory.become(copy)
     with pytest.raises(StateRefusedError, match="has another history than home"):
         world.run(Random(9), 3, flavour=1)
+
+
+@pytest.mark.parametrize("before", [1, 2, 3])
+def test_a_shard_of_another_history_is_not_given_what_it_lacks(before):
+    """As above, but the copy is of a txid below home's."""
+    world = ShardedWorld(2)
+    start = [server.memory.content() for server in world.servers]
+    world.run(Random(8), before)
+    copy = world.servers[2].memory.content()
+    for server, content in zip(world.servers, start, strict=True):
+        server.memory.become(content)
+    world.run(Random(8), TOTAL, flavour=1)
+    world.servers[2].memory.become(copy)
+    with pytest.raises(StateRefusedError, match=rf"has txid {before} and not what was decided up to 6"):
+        world.run(Random(9), TOTAL, flavour=1)
+    assert world.servers[2].memory.hash(HOME.shard(1).control)[b"committed"] == str(before).encode()
+
+
+def test_a_shard_that_lacks_more_than_is_kept_is_named(monkeypatch):
+    monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
+    monkeypatch.setattr(sharded_store, "DECISIONS_KEPT", 2)
+    world = after_run(total=3 * TOTAL)
+    world.servers[2].go_back(writes_of(world.servers[2]) - 1)
+    with pytest.raises(StateRefusedError, match="has txid 0 and not what was decided up to 18"):
+        world.run(Random(9), 3 * TOTAL)
 
 
 def test_what_one_shard_refuses_none_applies():
