@@ -184,10 +184,9 @@ class Shard(RedisTopology):
         return [bytes(each) for each in self._connection.call("LRANGE", self.keys.decisions, "0", "-1")]
 
     def copies(self) -> list[PartCopy]:
-        """Returns the parts that it keeps of other shards, the last one perhaps of a group that was never decided."""
-        applied = self._connection.call("LRANGE", self.keys.copies, "0", "-1")
-        staged = self._connection.call("HGET", self.keys.staged, "copy")
-        return [PartCopy.unpacked(bytes(each)) for each in [*applied, staged] if each]
+        """Returns the parts of another shard that it keeps, of groups that it has applied itself."""
+        found = self._connection.call("LRANGE", self.keys.copies, "0", "-1")
+        return [PartCopy.unpacked(bytes(each)) for each in found]
 
     @property
     def place(self) -> Hashable:
