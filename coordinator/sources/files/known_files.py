@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.sources.files.file_kind import FileKind
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
-from coordinator.sources.files.rotation import is_one, is_related
+from coordinator.sources.files.rotation import is_one, is_related, is_renamed
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
@@ -190,14 +190,22 @@ class KnownFiles:
         lost = {path: note for path, note in self.notes.items() if path not in found or path in strange}
         strange = {path: facts for path, facts in strange.items() if facts.byte_count}  # an empty one waits
         here: dict[str, PrefixMark] = {}  # path -> what was read of the file that is there
+        alike: dict[str, Alike] = {}
         for former, path in self._by_identity(lost, strange):
             is_open = former not in settled.moved and path not in here
-            if is_open and (mark := self._compared(lost[former], path)) is not None:
-                settled.moved[former], here[path] = path, mark
+            if is_open and (mark := self._compared(note := lost[former], path)) is not None:
+                is_same = former in found or is_renamed(
+                    note, mark, was_removed=self._removes and note.is_whole, is_related=is_related(former, path)
+                )
+                if is_same:
+                    settled.moved[former], here[path] = path, mark
+                elif is_same is None:
+                    alike[path] = Alike(path, former, note)
         candidates = {path: facts for path, facts in strange.items() if path not in here or not here[path].is_whole}
         ready = complete(candidates)
         waiting = {path: facts for path, facts in candidates.items() if path not in here and path not in ready}
-        for path in sorted(ready - here.keys()) if lost else ():
+        settled.alike = [each for path, each in sorted(alike.items()) if path in ready - here.keys()]
+        for path in sorted(ready - here.keys() - alike.keys()) if lost else ():
             self._find_by_content(path, lost, found, settled, here)
         replaced = {path: lost[path] for path in (lost.keys() & strange.keys()) - settled.moved.keys() - here.keys()}
         settled.replaced = [*self._replaced(replaced, ready, waiting), *self._others(lost, here)]
@@ -240,7 +248,6 @@ class KnownFiles:
         sought = {former: note for former, note in lost.items() if former not in settled.moved}
         if self._removes:  # what is done was removed by a run
             sought = {former: note for former, note in sought.items() if former in found or not note.is_whole}
-        inodes = {facts.inode for facts in found.values()} - {0}
         with closing(self._open(path)) as file:
             limit = None if file.is_compressed else file.stored_bytes
             marks = marks_at(file, {n.end for n in sought.values() if limit is None or n.end <= limit})
@@ -248,7 +255,7 @@ class KnownFiles:
                 if former == path:
                     continue
                 mark = _if_read(marks.get(note.end), note, file)
-                is_cut_off = note.stamp[3] in inodes if inodes else former in found
+                is_cut_off = former in found and found[former].inode in (0, note.stamp[3])
                 is_same = mark is not None and is_one(
                     note,
                     mark,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordinator.sources.files.prefix_digest import PrefixMark
+from coordinator.sources.files.stores.input_file import identity_of
 
 FINGERPRINT_BYTES = 1024
 """From this length on, equal content under related names is that of one file, as log shippers take it."""
@@ -29,6 +30,28 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
         return True if is_long or is_being_read or (is_cut_off and found.is_whole) else None
     may_have_grown = not read.stamp[3] and (is_related or is_long)  # in a store without inodes
     return None if found.is_whole or may_have_grown else False
+
+
+def is_renamed(read: PrefixMark, found: PrefixMark, *, was_removed: bool, is_related: bool) -> bool | None:
+    """Returns whether a file of the inode of one whose name is gone, that begins with what was read of it, is that one.
+
+    An inode is given again, often at once, and small files are often alike.
+
+    Args:
+        read: what was read of the other.
+        found: the same content in this file.
+        was_removed: whether the other was probably removed by a run, since that is what becomes of files that are done.
+        is_related: whether the names of both may be those of one file that is rotated.
+
+    Returns:
+        None if nobody can tell.
+    """
+    if identity_of(found.stamp) == identity_of(read.stamp):
+        return True
+    has_grown = not found.is_whole
+    if has_grown and (is_related or (read.end >= FINGERPRINT_BYTES and not was_removed)):
+        return True
+    return False if was_removed else None
 
 
 def is_related(former: str, path: str) -> bool:
