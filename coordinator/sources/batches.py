@@ -90,7 +90,7 @@ class BatchesCoordinator(SpoutCoordinator):
         self._resumes = _takes_a_number(make)
         self._batches: Iterator[Batch] = iter(())
         self._held: list[list[Any]] | None = None
-        self._has_ended = False
+        self._has_ended = self._has_raised = False
         self._number, self._digest = 0, 0
 
     def resume(self) -> None:
@@ -151,8 +151,16 @@ class BatchesCoordinator(SpoutCoordinator):
         try:
             batch = next(self._batches)
         except StopIteration:
+            if self._has_raised and inspect.isgenerator(self._batches):
+                raise SourceError(
+                    f"the generator of topology {self._topology_id!r} raised after batch {self._number}, which ended "
+                    "it, so this run does not get the batches after that: run again; yield None where it has to wait"
+                ) from None
             self._has_ended = True
             return
+        except Exception:
+            self._has_raised = True
+            raise
         if batch is not None:
             self._held = self._checked(batch)
 

@@ -109,11 +109,13 @@ class RecordScanner(Scanner):
         self._cursor = 0
 
     def is_done(self) -> bool:
-        if self._end is not None:
-            return self.offset >= self._end
-        if self._cursor == len(self._block):
-            self._fill()
-        return self._cursor == len(self._block)
+        if self._end is None:
+            if self._cursor == len(self._block):
+                self._fill()
+            if self._cursor < len(self._block):
+                return False
+            self._end = self.offset  # what is added from now on is not of the file that joined
+        return self.offset >= self._end
 
     def take(self, record_limit: int) -> RecordRange:
         start = record_start = self.offset

@@ -271,6 +271,17 @@ def test_a_program_that_fails_for_the_moment_is_asked_again(cluster):
     assert run(cluster, Moody).state("counts") == COUNTS
 
 
+def test_a_generator_that_raises_for_the_moment_is_over_and_does_not_pass_for_an_end(cluster):
+    """Only a generator: what it would have yielded after that was lost, and the run done."""
+
+    def moody():
+        yield WORDS[0]
+        raise FailedException("not now")
+
+    with pytest.raises(SourceError, match="raised after batch 1, which ended it"):
+        run(cluster, moody)
+
+
 def test_the_parameters_are_checked():
     with pytest.raises(TopologyError, match="give a function that returns an iterable"):
         Batches(WORDS, ["word"])  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,66 @@ def test_compressed_files_join_too(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "a", "a1", pack=gzip.compress)
     run.run_until_idle()
     assert run.state("lines") == ["m1", "m2", "m3", "m4", "a1"]
+
+
+def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, inbox: Path) -> None:
+    """An unpacker that was at the end found it, and so did the next look."""
+    m = put(inbox, "m", "m1", "m2", pack=gzip.compress)
+    run = submit(cluster, inbox, complete="quiet", quiet_s=0.0)
+    run.run_until_idle()
+    with m.open("ab") as file:
+        file.write(gzip.compress(b"m3\n"))
+    run.run_until_idle()
+    assert run.state("lines") == ["m1", "m2", "m3"]
+
+
+def given_again(inbox: Path, spare: Path, content: str) -> None:
+    """A new file, under another name, gets the inode of one that is gone."""
+    spare.write_text(content)
+    os.utime(spare, ns=(10**18 + 1, 10**18 + 1))
+    spare.rename(inbox / "new.txt")
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("complete", ["rename", "quiet"])
+@pytest.mark.parametrize("done", ["delete", "move"])
+@pytest.mark.parametrize("content", ["tick\n", "tick\ntock\n"])
+def test_a_file_with_the_inode_and_the_content_of_one_that_was_removed_is_read(
+    cluster: LocalCluster, inbox: Path, *, content: str, done: str, complete: str, is_restarted: bool
+) -> None:
+    """File systems give an inode again at once, and small files are often alike: it was not read, but removed."""
+    follow: dict[str, Any] = {"done": done, "complete": complete} | ({"quiet_s": 0.0} if complete == "quiet" else {})
+    follow |= {"done_path": str(inbox.parent / "done")} if done == "move" else {}
+    put(inbox, "old", "tick")
+    os.link(inbox / "old.txt", inbox.parent / "spare")
+    run = submit(cluster, inbox, **follow)
+    run.run_until_idle()
+    assert not (inbox / "old.txt").exists()
+    if is_restarted:
+        drained(run)
+        run.close()
+        run = submit(cluster, inbox, **follow)
+    given_again(inbox, inbox.parent / "spare", content)
+    run.run_until_idle()
+    assert run.state("lines") == ["tick", *content.split()]
+    assert not (inbox / "new.txt").exists()
+
+
+@pytest.mark.parametrize("content", ["tick\n", "tick\ntock\n"])
+def test_a_file_with_the_inode_and_the_content_of_one_that_others_removed_is_asked_about(
+    cluster: LocalCluster, inbox: Path, content: str
+) -> None:
+    put(inbox, "old", "tick")
+    os.link(inbox / "old.txt", inbox.parent / "spare")
+    run = submit(cluster, inbox)
+    run.run_until_idle()
+    (inbox / "old.txt").unlink()
+    given_again(inbox, inbox.parent / "spare", content)
+    with pytest.raises(SourceError, match="it is the same file under a new name, or another of the same content"):
+        run.run_until_idle()
+    run = submit(cluster, inbox, adopt="again")
+    run.run_until_idle()
+    assert run.state("lines") == ["tick", *content.split()]
 
 
 @pytest.mark.parametrize("seed", range(3))
