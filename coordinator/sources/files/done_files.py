@@ -148,15 +148,16 @@ class DoneFiles(SpoutCommitter):
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
         self._place = place
         self._list = DoneList(Path(place))
-        self._kept: frozenset[str] = frozenset()
+        self._kept: frozenset[str | int] = frozenset()  # paths, and inodes of files that may have another name by now
 
     def keep(self, batches: Collection[Any]) -> None:
         """Leaves files alone that quarantined batches were cut from, until those are republished or dropped."""
-        kept: set[str] = set()
+        kept: set[str | int] = set()
         for metadata in batches:
             with suppress(SourceError):  # of another kind of source, from before
-                kept.update(each.path for each in parse_ranges(metadata))
-        self._kept = frozenset(kept)
+                for each in parse_ranges(metadata):
+                    kept |= {each.path, *(() if each.mark is None else (each.mark.stamp[3],))}
+        self._kept = frozenset(kept - {0})
 
     def commit(self, attempt: TransactionAttempt) -> None:
         """Deals with every file that ends in the transaction or before.
@@ -165,14 +166,17 @@ class DoneFiles(SpoutCommitter):
             SourceError: there is something else under the name of a file, or it cannot be moved, deleted or listed.
         """
         ended = self._finished.take(attempt.txid)
-        files = [file for file in ended if file.path not in self._kept]
-        self._finished.cut(attempt.txid, (file for file in ended if file.path in self._kept))
+        files = [file for file in ended if not self._is_kept(file)]
+        self._finished.cut(attempt.txid, filter(self._is_kept, ended))
         if self._done == "list":
             self._list.append(file.path for file in files)
         elif self._finished.removes:
             for file in files:
                 self._remove(file)
                 self._finished.note_gone(file.path)
+
+    def _is_kept(self, file: FinishedFile) -> bool:
+        return file.path in self._kept or file.mark.stamp[3] in self._kept
 
     def _remove(self, file: FinishedFile) -> None:
         store = self._store

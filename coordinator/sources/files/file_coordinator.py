@@ -233,13 +233,15 @@ class FileCoordinator(SpoutCoordinator):
 
     def _refuse_overwritten(self, file: InputFile, end: int) -> None:
         """Makes sure that a log was not cut off, and written again, since the part before was read of it."""
-        if not self._order.is_growing or file.is_compressed or not file.stamp[3]:
+        if file.is_compressed or not file.stamp[3]:
             return  # objects are replaced as a whole, and then are others
         before, edges = self._edges
         if before and edges_of(file, before) != edges:
+            remedy = "put these back and run again"
+            if self._order.is_growing:
+                remedy = "run again, and what was read is looked for under other names"
             raise SourceError(
-                f"input file {file.path!r} was cut off and written again after {before} bytes of it were read: run "
-                "again, and what was read is looked for under other names"
+                f"input file {file.path!r} was cut off and written again after {before} bytes of it were read: {remedy}"
             ).about(Trouble.INPUT_CHANGED)
         self._edges = end, edges_of(file, end)
 

@@ -99,6 +99,27 @@ def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, 
     assert run.state("lines") == ["m1", "m2", "m3"]
 
 
+@pytest.mark.parametrize("done", ["delete", "move"])
+def test_a_file_that_a_quarantined_batch_needs_stays_under_its_new_name_too(inbox: Path, done: str) -> None:
+    follow: dict[str, Any] = {"done": done, "pattern": "*.txt*", "lines_per_batch": 1, "on_poison": "quarantine"}
+    follow |= {"done_path": str(inbox.parent / "done")} if done == "move" else {}
+    m = put(inbox, "m", "m1", "hated", "m3")
+    Keep.hated = "hated"
+    with LocalCluster(seed=1) as cluster:
+        run = submit(cluster, inbox, **follow)
+        for _ in range(10_000):  # bounded: far more steps than it takes
+            if run.statistics.quarantined:
+                break
+            run.tick()
+        m.rename(inbox / "m.txt.1")
+        run.run_until_idle()
+        put(inbox, "a", "a1")
+        run.run_until_idle()
+        assert run.state("lines") == ["m1", "m3", "a1"]
+    Keep.hated = ""
+    assert [path.name for path in inbox.iterdir()] == ["m.txt.1"]
+
+
 def given_again(inbox: Path, spare: Path, content: str) -> None:
     """A new file, under another name, gets the inode of one that is gone."""
     spare.write_text(content)
