@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from inspect import isgenerator
+from inspect import isawaitable, isgenerator
 from itertools import chain, compress, repeat
 from typing import Any, TypeAlias
 
@@ -45,8 +45,8 @@ class FilterStep(RowStep):
     def apply(self, columns: ColumnLists) -> ColumnLists:
         given = self.given(columns)
         verdicts = self.function.each(given)
-        if verdicts and isgenerator(verdicts[0]):  # which is true, whatever it yields
-            raise self.function.wrong(given, 0, verdicts[0], "return True or False, without a yield")
+        if verdicts and (isgenerator(verdicts[0]) or isawaitable(verdicts[0])):  # which are true, whatever they give
+            raise self.function.wrong(given, 0, verdicts[0], "return True or False, without a yield or async")
         return columns if all(verdicts) else [list(compress(column, verdicts)) for column in columns]
 
 

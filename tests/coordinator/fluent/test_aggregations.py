@@ -295,3 +295,14 @@ def test_a_filter_that_yields_is_refused():
     given.filter(positive).count_by("number", into=HashState("counts", field=int))
     with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError, match="return True or False, without a yield"):
         cluster.submit(given.topology("positive")).run_until_idle()
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_filter_that_has_to_be_awaited_is_refused():
+    async def positive(number):
+        return number > 0
+
+    given = rows("number", [[1], [-1]])
+    given.filter(positive).count_by("number", into=HashState("counts", field=int))
+    with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError, match="without a yield or async"):
+        cluster.submit(given.topology("positive")).run_until_idle()

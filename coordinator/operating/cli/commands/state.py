@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -188,14 +189,18 @@ def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
 @contextmanager
 def _destination(output: Path | None) -> Iterator[IO[bytes]]:
     """Yields a file that can be begun again; what it holds becomes visible only if the block ends well."""
-    if output is None:
-        with tempfile.TemporaryFile() as spool:
+    if output is not None and output.is_dir():
+        raise TopologyError(f"{str(output)!r} cannot be written: it is a folder; name a file")
+    if output is None or (output.exists() and not output.is_file()):  # a pipe or a device is written to, not replaced
+        with tempfile.TemporaryFile() as spool, nullcontext() if output is None else output.open("wb") as target:
             yield spool
             spool.seek(0)
-            copy_out(spool)
+            if target is None:
+                copy_out(spool)
+            else:
+                shutil.copyfileobj(spool, target)
         return
-    if output.is_dir():
-        raise TopologyError(f"{str(output)!r} cannot be written: it is a folder; name a file")
+    output = output.resolve()
     try:
         written = tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False)  # noqa: SIM115
     except OSError as error:

@@ -25,9 +25,9 @@ _DEEPEST = 32
 def tree_of(filesystem: Any, prefix: str) -> FolderTree:
     """Returns the folders of a file system for one listing; those of this machine are looked at as by `LocalStore`."""
     if filesystem.type_name == "local":
-        return LocalTree(prefix=prefix)
+        return LocalTree(prefix=prefix, has_inodes=False)
     if filesystem.type_name == "subtree" and filesystem.base_fs.type_name == "local":
-        return LocalTree(filesystem.base_path, prefix=prefix)
+        return LocalTree(filesystem.base_path, prefix=prefix, has_inodes=False)
     return ArrowTree(filesystem, prefix)
 
 

@@ -149,12 +149,13 @@ class LocalTree(FolderTree):
         base: the folder, which paths are relative to; left out, they are absolute.
         prefix: see `FolderTree`.
         place: see `FolderTree`.
+        has_inodes: whether what is read tells its inode; pyarrow's files do not.
     """
 
-    def __init__(self, base: str = "", *, prefix: str = "", place: str = "") -> None:
+    def __init__(self, base: str = "", *, prefix: str = "", place: str = "", has_inodes: bool = True) -> None:
         self._base = os.path.realpath(base).rstrip("/") + "/" if base else ""
         self.prefix, self.place = prefix, place
-        self._is_far = bool(prefix or base)  # what is read by pyarrow has no inode
+        self._has_inodes = has_inodes
         self._listed: tuple[str, list[Entry]] | None = None
 
     def folder(self, path: str) -> str | None:
@@ -194,7 +195,7 @@ class LocalTree(FolderTree):
             names.add(f"inode {status.st_dev}:{status.st_ino}")
         kind = stat.S_IFMT(status.st_mode)
         return Seen(
-            FileFacts(self.prefix + path, status.st_size, status.st_mtime_ns, 0 if self._is_far else status.st_ino),
+            FileFacts(self.prefix + path, status.st_size, status.st_mtime_ns, status.st_ino if self._has_inodes else 0),
             "file" if kind == stat.S_IFREG else "folder" if kind == stat.S_IFDIR else "other",
             frozenset(names),
             is_link,

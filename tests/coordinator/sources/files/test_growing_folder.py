@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow.fs
 import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
@@ -97,6 +98,24 @@ def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, 
         file.write(gzip.compress(b"m3\n"))
     run.run_until_idle()
     assert run.state("lines") == ["m1", "m2", "m3"]
+
+
+@pytest.mark.parametrize("done", ["keep", "delete"])
+def test_a_folder_of_this_machine_may_be_given_as_a_file_system(cluster: LocalCluster, inbox: Path, done: Any) -> None:
+    put(inbox, "m", "m1")
+    spout = TextFiles(
+        str(inbox / "*.txt"),
+        follow=Follow(complete="rename", done=done, poll_s=0.0),
+        filesystem=pyarrow.fs.LocalFileSystem(),
+    )
+    builder = TransactionalTopologyBuilder("growing", "lines", spout)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
+    run = cluster.submit(builder.build())
+    run.run_until_idle()
+    put(inbox, "a", "a1")
+    run.run_until_idle()
+    assert run.state("lines") == ["m1", "a1"]
+    assert len([*inbox.iterdir()]) == (2 if done == "keep" else 0)
 
 
 @pytest.mark.parametrize("done", ["delete", "move"])

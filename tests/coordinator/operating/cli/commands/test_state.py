@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -135,6 +136,23 @@ def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.Capture
 def test_what_a_count_is_made_of_is_shown_on_request(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("get", "typed", "unique", "--raw", "--redis", url) == 0
     assert base64.b64decode(json.loads(capsys.readouterr().out)["base64"]).startswith(b"HYLL")
+
+
+def test_an_export_goes_through_a_link_and_a_pipe_and_leaves_both(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of ours took their place: as root, that of a device, too."""
+    assert ended("export", "typed", "--redis", url) == 0
+    expected = capsys.readouterr().out
+    (tmp_path / "link").symlink_to("file")
+    assert ended("export", "typed", "--redis", url, "-o", str(tmp_path / "link")) == 0
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "file").read_text()) == (True, expected)
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as threads:
+        read = threads.submit((tmp_path / "pipe").read_text)
+        assert ended("export", "typed", "--redis", url, "-o", str(tmp_path / "pipe")) == 0
+        assert read.result(10) == expected
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_scores_are_exported_as_numbers(url: str, capsys: pytest.CaptureFixture[str]) -> None:
