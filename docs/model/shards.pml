@@ -4,10 +4,12 @@
    others are shards: each stages its part of a group before the decision, and applies it afterwards. A group is known by
    its number and by a digest of what all shards have staged of it.
 
-   This is the protocol by which state/redis_shards spreads a topology over the slots of a cluster; but there a batch is
-   not run again, and a shard that is behind and has nothing staged ends every run by name. Home orders the groups; each shard *stages* its part of a group, home *decides* the group, and
-   each shard then *applies* what it has staged under the digest that was decided. A takeover fences home and then
-   every shard, acts on what these calls answered, and a run says that it is done once all of them have confirmed.
+   This is the protocol by which state/redis_shards spreads a topology over the slots of a cluster. There a batch is not
+   run again: a shard that is behind and has nothing staged is given its part by the shard that has kept a copy, which is
+   a batch run again with the same content; if there is none, every run ends by name. Home orders the groups; each shard
+   *stages* its part of a group, home *decides* the group, and each shard then *applies* what it has staged under the
+   digest that was decided. A takeover fences home and then every shard, acts on what these calls answered, and a run
+   says that it is done once all of them have confirmed.
    There is one home and two shards, each of which may go back over its last two writes, and a run may rest at any
    point for ever. What has to hold: a shard shows nothing that was never decided; without a loss no batch has to be
    run again; and when a run is done, every server has every group once, and all have the same history, unless one
