@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,15 +67,17 @@ def listening(what: str, host: str, port: int) -> Iterator[socket.socket]:
     """Yields a socket that listens, for a server.
 
     Raises:
-        TopologyError: the port is taken or not allowed.
+        TopologyError: the port is taken or not allowed, or the host is none of this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        raise TopologyError(
-            f"{what} cannot be served on {host} port {port}: {error}; choose another port, or 0 for a free one"
-        ) from error
+        is_elsewhere = isinstance(error, socket.gaierror) or getattr(error, "errno", 0) == errno.EADDRNOTAVAIL
+        remedy = (
+            "give a name or an address of this machine" if is_elsewhere else "choose another port, or 0 for a free one"
+        )
+        raise TopologyError(f"{what} cannot be served on {host} port {port}: {error}; {remedy}") from error
     with listener:
         yield listener
 

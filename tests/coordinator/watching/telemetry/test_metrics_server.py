@@ -88,6 +88,11 @@ def test_a_port_in_use_is_refused_with_the_remedy():
             MetricsServer("lines", port=port).__enter__()
 
 
+def test_a_host_that_is_another_machines_is_refused_with_the_remedy():
+    with pytest.raises(TopologyError, match=r"203.0.113.1 port 0: .*; give a name or an address of this machine"):
+        MetricsServer("lines", host="203.0.113.1", port=0).__enter__()
+
+
 @pytest.mark.parametrize("missing", ["prometheus_client", "coordinator.serving.http_server"])
 def test_without_the_library_the_error_names_the_extra(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
