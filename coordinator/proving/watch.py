@@ -53,6 +53,10 @@ OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_sock
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")
 CREATING, REMOVING = ("open", "os.mkdir"), ("os.remove", "os.rmdir")
+NAMING = {"os.rename": (0, 1), "os.link": (0, 1), "os.symlink": (1,), "os.truncate": (0,)}
+"""Effects on what has names -> which of their arguments those are."""
+IN_MEMORY = (":memory:", "")
+"""What SQLite takes for a database without a file that anybody else may open."""
 CONNECTIONS = ("socket.connect", "socket.sendto", "subprocess.Popen", "sqlite3.connect")
 """Effects, but for a spout, which has to reach its input."""
 CALLS_OF_SPOUTS = (SpoutKind, SpoutCalls, BatchEmitter)
@@ -155,7 +159,13 @@ class Watch:
                 for path, effects in self._created.items():
                     if os.path.lexists(path) and os.path.samestat(os.lstat(path), found):
                         return effects
+        names = [_name(arguments[number]) for number in NAMING.get(event, ())]
+        if names and all(map(self._is_in_created_folder, names)):
+            return self._created.setdefault(names[-1], [])
         return self.seen.effects
+
+    def _is_in_created_folder(self, name: str) -> bool:
+        return any(name.startswith(f"{folder}/") for folder in self._created)
 
     def _sighting(self, what: str, frame: FrameType) -> Sighting:
         return Sighting(what, self._component(frame), _place(frame))
@@ -214,9 +224,11 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:
         path, _, flags = arguments
         is_written = isinstance(flags, int) and flags & WRITING
         is_unnamed = is_written and os.path.isdir(path)  # noqa: PTH112 - bytes, and descriptors, too
-        return f"opens {path!r} to write" if is_written and not is_unnamed else ""
+        return f"opens {path!r} to write" if is_written and not is_unnamed and path != os.devnull else ""
     if event in EFFECTS:
         return f"{event}({arguments[0]!r})"
+    if event == "sqlite3.connect" and arguments[0] in IN_MEMORY:
+        return ""
     return event if event in CONNECTIONS else ""
 
 
@@ -227,6 +239,10 @@ def _absolute(event: str, arguments: tuple[Any, ...]) -> str:
         return ""
     given, may_count_from_folder = Path(os.fsdecode(path)), mode is None if event == "open" else folder >= 0
     return str(given.absolute()) if given.is_absolute() or not may_count_from_folder else ""
+
+
+def _name(path: Any) -> str:
+    return str(Path(os.fsdecode(path)).absolute()) if isinstance(path, (str, bytes, os.PathLike)) else ""
 
 
 def _note(seen: list[Sighting], noted: Sighting) -> None:

@@ -6,11 +6,14 @@ import datetime as dt
 import os
 import random
 import secrets
+import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,7 +97,26 @@ def _named(_: Path) -> None:
         file.write(b"x")
 
 
-@pytest.mark.parametrize("act", [_scratch, _scratch_folder, _unnamed, _named])
+def _named_again(_: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "a").write_text("x")
+        Path(folder, "a").rename(Path(folder, "b"))
+        Path(folder, "link").symlink_to("b")
+        Path(folder, "c").hardlink_to(Path(folder, "b"))
+        os.truncate(Path(folder, "b"), 0)
+
+
+def _into_nothing(_: Path) -> None:
+    with Path(os.devnull).open("w") as file, redirect_stdout(file):
+        sys.stdout.write("x")
+
+
+def _in_memory(_: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("create table t (a)")
+
+
+@pytest.mark.parametrize("act", [_scratch, _scratch_folder, _unnamed, _named, _named_again, _into_nothing, _in_memory])
 def test_what_is_created_and_gone_at_the_end_of_a_transaction_is_no_effect(
     tmp_path: Path, act: Callable[[Path], None]
 ) -> None:
@@ -108,6 +130,13 @@ def _removes_other(folder: Path) -> None:
 def _renames(folder: Path) -> None:
     (folder / "new").write_text("x")
     (folder / "new").rename(folder / "others")
+
+
+def _moves_out(folder: Path) -> None:
+    (folder / "scratch").mkdir()
+    (folder / "scratch" / "new").write_text("x")
+    (folder / "scratch" / "new").rename(folder / "others")
+    (folder / "scratch").rmdir()
 
 
 def _in_folder(folder: Path) -> None:
@@ -126,6 +155,7 @@ def _removes_and_writes(folder: Path) -> None:
     ("act", "what"),
     [
         (_removes_other, "os.remove('{}/others')"),
+        (_moves_out, "os.rename('{}/scratch/new')"),
         (_renames, "os.rename('{}/new')"),
         (_in_folder, "opens 'left' to write"),
         (_removes_and_writes, "os.remove('{}/others')"),
