@@ -6,8 +6,8 @@ Run it::
     python -m benchmarks.shards --case 16:3 --lines 1000 --group 16
 
 The same reports of commit tasks as in `commit_path`, committed to a home and its shards. Home has a server of its own,
-so that its share can be told. A case is shards:servers, where the servers share the shards; 1:1 is a topology in one
-slot. Latency is the wall time of a commit, with calls to all shards at the same time.
+so that its share is known. A case is shards:servers, with the shards divided among the servers; 1:1 is a topology in
+one slot. Latency is the wall time of a commit, with calls to all shards at the same time.
 """
 
 from __future__ import annotations

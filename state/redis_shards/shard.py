@@ -190,7 +190,7 @@ class Shard(RedisTopology):
 
     @property
     def place(self) -> Hashable:
-        """Which server it lies on, as far as it can be told from others."""
+        """Identifies the server it lies on: equal for shards on one server."""
         client = self._connection.client
         if self._connection.follows:
             return client.place_of(self.keys.control)  # type: ignore[no-any-return] # of two clients

@@ -192,7 +192,7 @@ class ShardedRecords(RedisRecords):
         raise self._apart()
 
     def _ask(self, command: str, *arguments: str) -> None:
-        """Asks a run to begin no further group, or to go on."""
+        """Asks a run to start no further group, or to continue."""
         first = self.shards[0]
         with suppress(StateRefusedError):
             first._connection.call(command, first.keys.pause, *arguments)  # noqa: SLF001 - of the same class

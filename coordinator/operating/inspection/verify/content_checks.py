@@ -180,7 +180,9 @@ def check_last_ids(keys: Keys, last_ids: Mapping[str, str], committed: int) -> l
     """Returns which streams have had an id above those of committed transactions; by name -> the last one."""
     check = PartCheck(keys, "values")
     ahead = first_few(
-        f"{keys.state(name)!r} has had {last}" for name, last in last_ids.items() if is_above(last, committed)
+        f"{keys.state(name)!r} has had {last}"
+        for name, last in last_ids.items()
+        if int(last.partition("-")[0]) > committed
     )
     if ahead:
         why = (
@@ -190,11 +192,6 @@ def check_last_ids(keys: Keys, last_ids: Mapping[str, str], committed: int) -> l
             ahead, why, f"delete what is not of the topology and set the last id by XSETID, or {restore(keys)}"
         )
     return check.findings()
-
-
-def is_above(entry_id: str, committed: int) -> bool:
-    """Returns whether a transaction up to that one cannot have made an entry with this id."""
-    return int(entry_id.partition("-")[0]) > committed
 
 
 def _no_integer(stored: bytes) -> str:

@@ -179,15 +179,15 @@ class Verifier:
             for entries in self._stored.entries(name, state.kind):
                 check.check(entries)
         misplaced = [each for name in names for each in self._stored.misplaced(name, state.kind)]
-        last_ids: dict[str, str] = {}
-        if state.kind is StateKind.STREAM:
-            positions = {name: self._stored.position(name) for name in names}
-            last_ids = {name: position.last_id for name, position in positions.items() if position is not None}
-        committed = (
-            stored_number(self._stored.records(), "committed") if last_ids else None
-        )  # later, as a run may go on
-        too_high = [] if committed is None else check_last_ids(self._keys, last_ids, committed)
-        return [*check.findings(), *check_places(self._keys, misplaced), *too_high]
+        found = [*check.findings(), *check_places(self._keys, misplaced)]
+        return [*found, *self._last_id_findings(names)] if state.kind is StateKind.STREAM else found
+
+    def _last_id_findings(self, names: list[str]) -> list[Finding]:
+        """Compares the last ids of streams with what is committed, read after them: a run may be committing."""
+        positions = {name: self._stored.position(name) for name in names}
+        last_ids = {name: position.last_id for name, position in positions.items() if position is not None}
+        committed = stored_number(self._stored.records(), "committed")
+        return [] if committed is None else check_last_ids(self._keys, last_ids, committed)
 
     def _refolded(
         self,
