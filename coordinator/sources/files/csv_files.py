@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinator.sources.files.file_kind import FILE, OFFSET, ROW_NUMBER, RecordKind
+from coordinator.sources.files.file_kind import EDGE_BYTES, FILE, OFFSET, ROW_NUMBER, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark
@@ -136,6 +136,12 @@ class CsvKind(RecordKind):
         if part.columns not in self._outputs:
             self._outputs[part.columns] = self._output(part.columns)
         return self._outputs[part.columns]
+
+    def ends_at(self, file: InputFile, end: int) -> bool:
+        before = file.read(max(0, end - EDGE_BYTES), end)[:-1]
+        escape = (self._dialect.options["escapechar"] or "").encode()
+        escapes = len(before) - len(before.rstrip(escape)) if escape else 0
+        return super().ends_at(file, end) and not escapes % 2  # or the line feed is part of a value
 
     def scanner(
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int

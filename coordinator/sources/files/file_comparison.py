@@ -68,6 +68,7 @@ class SortedComparison(FileComparison):
         store: see `FileComparison`.
         position: path of the file in which the last transaction ended.
         is_empty: whether a file holds no record, though it may hold a header; nothing is noted of such a file.
+        ends_at: see `FileKind.ends_at`.
     """
 
     def __init__(
@@ -79,10 +80,11 @@ class SortedComparison(FileComparison):
         *,
         position: str,
         is_empty: Callable[[InputFile], bool],
+        ends_at: Callable[[InputFile, int], bool],
     ) -> None:
         super().__init__(pending, store)
         self._marks = notes
-        self._sizes, self._position, self._is_empty = sizes, position, is_empty
+        self._sizes, self._position, self._is_empty, self._ends_at = sizes, position, is_empty, ends_at
         self._skipped: list[str] = []
 
     def change(self) -> InputChange:
@@ -136,8 +138,7 @@ class SortedComparison(FileComparison):
 
     def _tell_continued(self, file: InputFile, mark: PrefixMark) -> None:
         """A last record without an end counted as one; what was appended to it since would be another."""
-        last_and_next = file.read_up_to(mark.end - 1, mark.end + 1)
-        if len(last_and_next) == 2 and not last_and_next.startswith(b"\n"):
+        if file.read_up_to(mark.end, mark.end + 1) and not self._ends_at(file, mark.end):
             self._changed.append(
                 f"file {file.path!r} ended at byte {mark.end} within a line, which was read as it was, and continues "
                 "now: the rest of that line would be a record of its own"

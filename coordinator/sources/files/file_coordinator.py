@@ -184,7 +184,7 @@ class FileCoordinator(SpoutCoordinator):
             return replace(change, notes={**change.notes, **self._places.notes()})
         sizes = {path: found.size for path, found in self._found.items()}
         return SortedComparison(
-            sizes, notes, pending, self._store, position=last.path, is_empty=self._is_empty
+            sizes, notes, pending, self._store, position=last.path, is_empty=self._is_empty, ends_at=self._kind.ends_at
         ).change()
 
     def is_exhausted(self) -> bool:

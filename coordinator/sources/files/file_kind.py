@@ -145,6 +145,8 @@ class RecordKind(FileKind):
     def scanner(
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
     ) -> RecordScanner:
+        if after is None and file.is_compressed:
+            refuse(self, file.path, file.read_up_to(0, HEAD_BYTES))
         return RecordScanner(
             file,
             0 if after is None else after.end,
@@ -161,6 +163,8 @@ class RecordKind(FileKind):
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
         content = self.prove(part, file)
+        if not part.start and content == BYTE_ORDER_MARK:
+            return  # no line, not even an empty one
         text = as_utf_8(content, self.encoding) if self.encoding else content
         output = self.output_for(part)
         is_start = part.start == 0

@@ -1,4 +1,4 @@
-"""Tells by the first bytes what a file holds: text, something compressed, an archive, a table, UTF-16.
+"""Tells by the first bytes what a file holds: text, something compressed, an archive, a table, UTF-16 or UTF-32.
 
 Decoded as UTF-8 such a file is "invalid in line 1", and the advice for that, to replace what is wrong, would count
 garbage.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-HEAD_BYTES = 16
+HEAD_BYTES = 512
 PARQUET = b"PAR1"
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
@@ -25,9 +25,19 @@ _TABLES = (
     (b"Obj\x01", "table of Avro, and text is expected: write it as lines of JSON"),
     (b"ARROW1\x00\x00", "table of Arrow, and text is expected: write it as Parquet"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "file of Excel, and text is expected: save it as CSV"),
+    (b"SQLite format 3\x00", "database of SQLite, and text is expected: write the table as CSV"),
 )
+_TAR_AT, _TAR = 257, b"ustar"
 _BZIP2_BLOCK = b"1AY&SY"
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+_UNMARKED = (("UTF-32BE", 4, 3), ("UTF-32LE", 4, 0), ("UTF-16BE", 2, 1), ("UTF-16LE", 2, 0))
+"""Encoding, bytes of a character, and which of them is not zero in ASCII letters."""
+_LETTERS_BYTES = 16
 
 
 def head_of(path: str) -> bytes:
@@ -47,19 +57,26 @@ def not_text(path: str, head: bytes) -> str:
                 f"input file {path!r} is {what}, and lines are read from plain text, gzip and zstd: unpack it first "
                 f"({command} FILE), and give the file that comes out"
             )
-    if head.startswith(_UTF_16_MARKS) or (encoding := _utf_16_of(head)):
-        by, name = ("its byte order mark", "UTF-16") if head.startswith(_UTF_16_MARKS) else ("its zeros", encoding)
+    if head.startswith(_TAR, _TAR_AT):
         return (
-            f"input file {path!r} is UTF-16 by {by}, and text is read as UTF-8: convert it first "
+            f"input file {path!r} is a tar archive, and lines are read from plain files: unpack it first (tar xf FILE)"
+        )
+    if wide := _wide_encoding(head):
+        name, by = wide
+        return (
+            f"input file {path!r} is {name[:6]} by {by}, and text is read as UTF-8: convert it first "
             f"(iconv -f {name} -t UTF-8 FILE), and give the file that comes out"
         )
     return next((f"input file {path!r} is a {what}" for magic, what in _TABLES if head.startswith(magic)), "")
 
 
-def _utf_16_of(head: bytes) -> str:
-    """Returns the encoding of ASCII letters in UTF-16 without a mark: every other byte is zero, and no other one."""
-    halves = head[::2], head[1::2]
-    for name, zeros, letters in (("UTF-16BE", *halves), ("UTF-16LE", *halves[::-1])):
-        if len(head) >= 4 and not any(zeros) and all(letters):
-            return name
-    return ""
+def _wide_encoding(head: bytes) -> tuple[str, str] | None:
+    """Returns an encoding of more than a byte a letter and what tells it: a mark, or zeros around the first letters."""
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return name, "its byte order mark"
+    start = head[:_LETTERS_BYTES]
+    for name, width, letter in _UNMARKED:
+        if len(start) >= 4 and all((at % width == letter) == bool(byte) for at, byte in enumerate(start)):
+            return name, "its zeros"
+    return None

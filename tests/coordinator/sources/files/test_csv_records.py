@@ -16,13 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.fluent.stream import stream
 from coordinator.sources.files.csv_files import CsvFiles, CsvKind, RowFinder
 from coordinator.sources.files.file_kind import record_ends
+from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import JsonLines
 from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.records.csv_fields import CsvDialect
-from state.errors import SourceError, TopologyError
+from coordinator.transactional.options import RunOptions
+from state import ValueState
+from state.errors import SourceError, TopologyError, TransactionError
 from tests.support.sources.reading import cut, rows_of
 
 DIALECTS: list[dict[str, Any]] = [
@@ -229,6 +234,37 @@ def test_a_line_break_that_is_escaped_and_not_quoted_is_part_of_its_value(tmp_pa
     (tmp_path / "a.csv").write_bytes(f"1,b\\\nc{ending}2,\\\n{ending}3,d".encode())
     source = CsvFiles(str(tmp_path / "a.csv"), columns=["n", "t"], options={"escapechar": "\\"}, with_origin=["offset"])
     assert rows_of(source) == [["1", "b\nc", 0], ["2", "\n", 6 + len(ending)], ["3", "d", 10 + 2 * len(ending)]]
+
+
+@pytest.mark.parametrize("follow", [False, Follow(complete="quiet", quiet_s=0)])
+@pytest.mark.parametrize(("end", "is_whole"), [("\\\n", False), ("\\\\\n", True), ("\\\r\n", True), ("\n", True)])
+def test_a_file_that_ended_with_an_escaped_line_break_is_not_read_further(
+    tmp_path: Path, follow: Any, end: str, is_whole: bool
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"1,b{end}".encode())
+    cluster = LocalCluster()
+
+    def count() -> Any:
+        options = {"escapechar": "\\"}
+        source = CsvFiles(str(path), columns=["n", "t"], options=options, follow=follow, on_bad_record="skip")
+        rows = stream(source)
+        rows.count_by(None, into=ValueState("n"))
+        run = cluster.submit(rows.topology("letters"), options=RunOptions(adopt=True))
+        run.run_until_idle()
+        run.close()
+        return run.state("n")
+
+    assert count() == (1 if is_whole else None)
+    with path.open("ab") as file:
+        file.write(b"c,d\n")
+    if is_whole:
+        assert count() == 2
+    else:
+        with pytest.raises(
+            TransactionError, match=r"ended at byte 5 within a line|was complete with 5 bytes of content"
+        ):
+            count()
 
 
 def test_a_byte_order_mark_where_files_were_joined_belongs_to_no_value(tmp_path: Path) -> None:

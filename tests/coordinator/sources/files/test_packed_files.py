@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import io
 import lzma
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from coordinator.sources.files.line_files import TextFiles
-from state.errors import TopologyError
+from state.errors import SourceError, TopologyError
+from tests.support.sources.reading import rows_of
 
 TEXT = b"to be\nor not to be\n" * 50
 
@@ -20,6 +23,15 @@ def zipped() -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("a.txt", TEXT)
+    return made.getvalue()
+
+
+def archived(mode: str = "w") -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode=mode) as archive:  # type: ignore[call-overload]
+        member = tarfile.TarInfo("a.txt")
+        member.size = len(TEXT)
+        archive.addfile(member, io.BytesIO(TEXT))
     return made.getvalue()
 
 
@@ -46,6 +58,17 @@ def zipped() -> bytes:
         (b"Obj\x01\n", "is a table of Avro, and text is expected: write it as lines of JSON"),
         (b"ARROW1\x00\x00\n", "is a table of Arrow"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a file of Excel"),
+        (archived(), "is a tar archive, and lines are read from plain files: unpack it first (tar xf FILE)"),
+        (b"SQLite format 3\x00\x10", "is a database of SQLite"),
+        (
+            "to be\n".encode("utf-32"),
+            "is UTF-32 by its byte order mark, and text is read as UTF-8: convert it first (iconv -f UTF-32 -t",
+        ),
+        (
+            "to be\n".encode("utf-32-be"),
+            "is UTF-32 by its zeros, and text is read as UTF-8: convert it first (iconv -f",
+        ),
+        ("1\n".encode("utf-32-le"), "is UTF-32 by its zeros"),
     ],
     ids=[
         "bzip2",
@@ -61,6 +84,11 @@ def zipped() -> bytes:
         "avro",
         "arrow",
         "xls",
+        "tar",
+        "sqlite",
+        "utf-32",
+        "utf-32-be",
+        "utf-32-le",
     ],
 )
 def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, sentence: str, encoding_errors) -> None:
@@ -71,6 +99,17 @@ def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, se
         TextFiles(str(tmp_path / "*.txt"), encoding_errors=encoding_errors)
 
     assert f"input file '{tmp_path / 'b.txt'}' {sentence}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content", [archived("w:gz"), gzip.compress("to be\n".encode("utf-16"))], ids=["tar.gz", "utf-16"]
+)
+def test_what_a_packed_file_holds_is_told_too(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(content)
+    source = TextFiles(str(tmp_path / "a.txt.gz"), on_bad_record="skip")
+
+    with pytest.raises(SourceError, match=r"a\.txt\.gz' is (a tar archive|UTF-16)"):
+        rows_of(source)
 
 
 @pytest.mark.parametrize("text", ["BZh is how it begins\n", "PK\n", "\ufeffwith a mark\n", "", "a\0b\0\0\n", "\0\0"])

@@ -201,7 +201,8 @@ def test_every_line_is_emitted_exactly_once_and_in_order(
         (b"a\r", ["a\r"]),
         ("a\x0b\x0c\x1c\x85\u2028b\n".encode(), ["a\x0b\x0c\x1c\x85\u2028b"]),
         (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
-        (b"\xef\xbb\xbf", [""]),
+        (b"\xef\xbb\xbf\n", [""]),
+        (b"\xef\xbb\xbf", []),
     ],
 )
 def test_what_a_line_is(folder: Path, content: bytes, lines: list[str]) -> None:
