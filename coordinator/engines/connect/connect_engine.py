@@ -68,7 +68,7 @@ class ConnectEngine(WaveEngine):
         (self._processing_lane if phase == PROCESSING else self._commit_lane).submit(query)
 
     def _crashed(self, name: str, error: BaseException) -> CrashStory:
-        story = blamed(crash_story(error), lambda: nothing_done(self._session))
+        story = blamed(crash_story(error), lambda: nothing_done(self._session), has_processed=self._has_processed)
         asked(lambda: self._session.conf.get("spark.sql.session.timeZone"))  # known to every server
         return story
 

@@ -30,6 +30,7 @@ WRAPPING = re.compile(
 )
 NOT_IN_JAVA = re.compile(r"Py4JException: ((?:Method|Constructor|Field) .* does not exist)")
 CANCELLED = re.compile(r"cancell?ed|interrupted", re.IGNORECASE)
+EXECUTOR_LOST = re.compile(r"^ExecutorLostFailure|^FetchFailed")
 OVERDUE = re.compile(r"^[\w.]*OverdueError: ")
 CERTAIN_ERRORS = (TypeError, ImportError, AttributeError, NameError, NotImplementedError)
 """Raised on the driver, they would be raised again."""
@@ -104,10 +105,12 @@ class CrashStory:
     Attributes:
         reason: in one line, the cause first.
         kind: what follows from it.
+        is_known: whether it is something that a batch can do to Spark.
     """
 
     reason: str
     kind: CrashKind = CrashKind.LOST
+    is_known: bool = True
 
 
 def crash_story(error: BaseException) -> CrashStory:
@@ -117,24 +120,27 @@ def crash_story(error: BaseException) -> CrashStory:
         advice = f"txbatch does not fit this PySpark ({_pyspark_version()}), or has a bug: nothing was lost; report it"
         return CrashStory(f"{bug[:TEXT_LIMIT]}; {advice}", CrashKind.CERTAIN)
     lines = str(error).splitlines()
-    cause = _python_cause(lines) or _java_cause(lines) or type(error).__name__
+    in_python = _python_cause(lines)
+    cause = in_python or _java_cause(lines) or type(error).__name__
     if (overdue := OVERDUE.match(cause)) is not None:
         return CrashStory(cause[overdue.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)
     for remedy in REMEDIES:
         if remedy.sign.search(cause):
             return CrashStory(remedy.line(cause), remedy.kind)
-    return CrashStory(cause[:TEXT_LIMIT])
+    return CrashStory(cause[:TEXT_LIMIT], is_known=bool(in_python or EXECUTOR_LOST.search(cause)))
 
 
-def blamed(story: CrashStory, do_nothing: Callable[[], object]) -> CrashStory:
+def blamed(story: CrashStory, do_nothing: Callable[[], object], *, has_processed: bool) -> CrashStory:
     """Returns why a job crashed, once it is known whether Spark runs a job at all (driver, on the job's thread).
 
     A batch that loses its worker and a Spark that can start none end in the same way. So a job that does nothing runs
-    after a crash that may be either: one that fails, too, acquits every batch.
+    after a crash that may be either: one that fails, too, acquits every batch. And of an unknown cause a batch is
+    acquitted until another has been processed.
 
     Args:
         story: of the job that has crashed.
         do_nothing: runs a job of one task that does nothing; a cancel of the crashed job ends it.
+        has_processed: whether any wave of the run was processed.
     """
     if story.kind is not CrashKind.LOST or CANCELLED.search(story.reason):
         return story
@@ -147,7 +153,9 @@ def blamed(story: CrashStory, do_nothing: Callable[[], object]) -> CrashStory:
         kind = found.kind if found.kind is CrashKind.CERTAIN else CrashKind.ENGINE
         how = "in the same way" if found.reason == story.reason else f"too: {found.reason}"
         return CrashStory(f"{story.reason}; a job that does nothing fails {how}"[: 2 * TEXT_LIMIT], kind)
-    return story
+    if story.is_known or has_processed:
+        return story
+    return CrashStory(f"{story.reason}; no batch of this run was processed"[: 2 * TEXT_LIMIT], CrashKind.ENGINE)
 
 
 def _bug_on_driver(error: BaseException) -> str:

@@ -57,6 +57,10 @@ class WaveEngine(ABC):
     def _wave(self, given: WaveInput) -> Wave[Any]:
         """Makes a wave, of which nothing runs yet."""
 
+    @property
+    def _has_processed(self) -> bool:
+        return bool(self._processed_s)
+
     def _is_queued(self) -> bool:
         """Returns whether the next job 1 is queued behind another."""
         return False

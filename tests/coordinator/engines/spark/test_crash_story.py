@@ -142,14 +142,31 @@ LOST_WORKER = "org.apache.spark.SparkException: Python worker exited unexpectedl
 def test_no_batch_is_blamed_for_a_spark_that_runs_no_job_at_all(
     crashed: str, nothing: Callable[[], None], kind: CrashKind, told: bool
 ) -> None:
-    story = blamed(crash_story(java_exception(crashed)), nothing)
+    story = blamed(crash_story(java_exception(crashed)), nothing, has_processed=True)
     assert (story.kind, "; a job that does nothing fails " in story.reason) == (kind, told)
 
 
 @pytest.mark.parametrize("kind", [CrashKind.OVERDUE, CrashKind.CERTAIN])
 def test_a_crash_whose_cause_is_known_is_not_looked_into(kind: CrashKind) -> None:
     story = CrashStory("it hangs", kind)
-    assert blamed(story, raises(BROKEN)) is story
+    assert blamed(story, raises(BROKEN), has_processed=False) is story
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (BROKEN, CrashKind.ENGINE),
+        (LOST_WORKER, CrashKind.LOST),
+        ("java.lang.OutOfMemoryError: heap", CrashKind.LOST),
+        ("ExecutorLostFailure (executor 3 exited): SIGKILL", CrashKind.LOST),
+    ],
+)
+def test_no_batch_is_blamed_for_an_unknown_failure_of_java_while_none_was_ever_processed(
+    text: str, kind: CrashKind
+) -> None:
+    story = blamed(crash_story(java_exception(text)), lambda: None, has_processed=False)
+    assert story.kind is kind
+    assert story.reason.endswith("; no batch of this run was processed") == (kind is CrashKind.ENGINE)
 
 
 def test_a_task_that_was_overdue_tells_its_own_story() -> None:
