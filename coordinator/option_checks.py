@@ -70,7 +70,7 @@ def one_of(words: Mapping[str, str]) -> Check:
     """Returns the check of a word; each word has its meaning, "" if it needs none."""
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
     wanted = f"one of these words: {meanings}" if any(words.values()) else f"one of {', '.join(words)}"
-    return lambda value: "" if value in words else f"give {wanted}"
+    return lambda value: "" if value in [*words] else f"give {wanted}"
 
 
 def refuse_unknown(name: str, given: Any, known: Iterable[str]) -> None:
@@ -82,6 +82,12 @@ def refuse_unknown(name: str, given: Any, known: Iterable[str]) -> None:
     choices = [str(each) for each in known]
     if given not in choices:
         raise TopologyError(f"{name}={given!r} is unknown; choose one of {', '.join(map(repr, choices))}")
+
+
+def names_in(given: Any) -> tuple[str, ...]:
+    """Returns the names that a list holds, or the one that stands in its place; none if something else was given."""
+    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else ()
+    return listed if all(isinstance(name, str) for name in listed) else ()
 
 
 def positive(owner: str, name: str, given: Any) -> int:

@@ -37,6 +37,7 @@ from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
 from coordinator.fluent.user_function import UserFunction, module_of, name_of, said_here, step_of
+from coordinator.option_checks import names_in
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -150,7 +151,7 @@ class Stream:
         if not isinstance(node.what, ReadFrom | SentTo):
             raise self._wrong("these rows come from a step; call it on what stream, apply or commit returned")
         streams = streams_of(node.what.bolt, node.label)
-        if stream_id not in streams:
+        if stream_id not in [*streams]:
             raise self._wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
         return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id)
 
@@ -263,8 +264,8 @@ class Stream:
             by: the field to look up; the part of a state that has parts is chosen by the field of that name.
             to: the new field; None where nothing is stored.
         """
-        if state.kind is not StateKind.HASH:
-            raise self._wrong(f"{state!r} is a {state.kind}; give a HashState")
+        if getattr(state, "kind", None) is not StateKind.HASH:
+            raise self._wrong(f"{state!r} is no hash; give a HashState")
         return self._passed(Enriching, state, by, to)
 
     def dead_letter_if(
@@ -313,7 +314,7 @@ class Stream:
         self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None
     ) -> Stream:
         given = self._given(of)
-        new = given if to is None else (to,) if isinstance(to, str) else tuple(to)
+        new = given if to is None else names_in(to)
         if to is None and len(given) > 1:
             raise self._wrong(f"the function is given {list(given)}; name what it returns with to=…")
         fields, layout = layout_of(self.fields, given, new)
@@ -378,11 +379,11 @@ class Stream:
         """Returns the fields that are named, or else all."""
         if not self.fields:
             raise self._wrong(f"there are no rows: {self._node.without_rows()}")
-        given = self.fields if names is None else (names,) if isinstance(names, str) else tuple(names)
+        given = self.fields if names is None else names_in(names)
         if unknown := [name for name in given if name not in self.fields]:
             raise self._wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
         if not given:
-            raise self._wrong("no field is named; leave `of` out for all of them")
+            raise self._wrong(f"no field is named in {names!r}; give names, or leave `of` out for all of them")
         return given
 
     def _function(self, function: Callable[..., Any]) -> UserFunction:

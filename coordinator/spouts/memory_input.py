@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.option_checks import names_in
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.codec import CodecError, digest64, pack
 from state.errors import SourceError, TopologyError
@@ -187,12 +188,12 @@ def digest_of(rows: Any) -> str:
 
 
 def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of a row's values; a single string is refused."""
-    if isinstance(fields, str):
+    """Returns the names of a row's values; what is no list of names is refused, and so is one without any."""
+    if isinstance(fields, str) or not names_in(fields):
         raise TopologyError(
             f"fields of {type(spout).__name__} takes a list of names, not {fields!r}; write [{fields!r}]"
         )
-    return tuple(fields)
+    return names_in(fields)
 
 
 def checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:

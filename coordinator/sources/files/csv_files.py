@@ -69,7 +69,9 @@ class CsvFiles(FileSpout):
         filesystem: Any = None,
         row_bytes_max: int = ROW_BYTES_MAX,
     ) -> None:
-        known = CsvDialect(dialect, **(options or {}))
+        if options is not None and not isinstance(options, Mapping):
+            raise TopologyError(f"options={options!r} of CsvFiles has to be a dict, such as {{'delimiter': ';'}}")
+        known = CsvDialect(dialect, **{str(name): value for name, value in (options or {}).items()})
         if columns is None and fields is None:
             raise TopologyError(
                 "CsvFiles has neither fields nor columns; give fields={'price': Decimal, …} to take columns by the "

@@ -219,7 +219,11 @@ def _patterns(owner: str, given: Pattern | Sequence[Pattern]) -> tuple[str, ...]
 
 def _pattern(owner: str, given: Any) -> str:
     text = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
-    if not isinstance(text, str) or not text or "\0" in text:
+    try:
+        is_path = isinstance(text, str) and bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # half a surrogate pair that stands for no byte
+        is_path = False
+    if not is_path or not isinstance(text, str):
         raise TopologyError(f"pattern {given!r} of {owner} is no path or glob: give a text such as 'logs/*.txt'")
     return text
 

@@ -50,7 +50,7 @@ class Follow:
         for name, seconds in (("quiet_s", self.quiet_s), ("poll_s", self.poll_s)):
             if not is_number(seconds) or not 0 <= seconds < 86_400:
                 raise TopologyError(f"{name}={seconds!r} of Follow has to be a number of seconds below a day")
-        if not self.marker or "/" in self.marker:
+        if not isinstance(self.marker, str) or not self.marker or "/" in self.marker:
             raise TopologyError(f"marker={self.marker!r} of Follow has to be the end of a file's name, such as '.done'")
         if (self.done in ("list", "move")) != bool(self.done_path):
             raise TopologyError(

@@ -12,6 +12,7 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.option_checks import names_in
 from coordinator.sources.files.file_kind import EMITTED_RECORDS, FILE, ROW_NUMBER, FileKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
@@ -61,7 +62,7 @@ class ParquetFiles(FileSpout):
         follow: bool | Follow = False,
         filesystem: Any = None,
     ) -> None:
-        if isinstance(fields, (Mapping, str)):
+        if isinstance(fields, (Mapping, str)) or not names_in(fields):
             raise TopologyError(
                 f"fields={fields!r} of ParquetFiles has to be a list of names; their types are those of the files"
             )

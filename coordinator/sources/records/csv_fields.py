@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from typing import Any
 
+from coordinator.option_checks import names_in
 from coordinator.sources.records.field_types import FieldTypes, checked_fields, from_text
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
@@ -83,7 +84,7 @@ class CsvFields(RecordFormat):
     def __init__(
         self, columns: Sequence[str], fields: FieldTypes | None = None, *, dialect: Any = "excel", **options: Any
     ) -> None:
-        self.columns = tuple(columns) if not isinstance(columns, str) else ()
+        self.columns = () if isinstance(columns, str) else names_in(columns)
         if not self.columns or (fields is None and len(set(self.columns)) != len(self.columns)):
             raise TopologyError(f"columns={columns!r} of CsvFields has to be a list of different names")
         self._types = checked_fields(type(self).__name__, self.columns if fields is None else fields)

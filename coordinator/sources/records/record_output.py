@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -223,10 +223,12 @@ def _sent(collector: BatchOutputCollector, columns: list[list[Any]]) -> bool:
 
 
 def refuse_text(origin_fields: Sequence[str]) -> None:
-    """Refuses one name in place of a list of names (driver).
+    """Refuses what is no list of names (driver).
 
     Raises:
-        TopologyError: it is a text, whose letters would be taken for names.
+        TopologyError: it is a text, whose letters would be taken for names, or something else.
     """
     if isinstance(origin_fields, str):
         raise TopologyError(f"origin fields {origin_fields!r} are a text; give a list of names: [{origin_fields!r}]")
+    if not isinstance(origin_fields, Collection):
+        raise TopologyError(f"origin fields are {origin_fields!r}; give a list of names")

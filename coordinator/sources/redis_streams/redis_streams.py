@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.option_checks import positive, refuse_unknown
+from coordinator.option_checks import names_in, positive, refuse_unknown
 from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_text
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
@@ -141,8 +141,8 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
 
 
 def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
-    keys = (streams,) if isinstance(streams, str) else tuple(streams)
-    if not keys or not all(isinstance(key, str) and key for key in keys) or len(set(keys)) < len(keys):
+    keys = names_in(streams)
+    if not all(keys) or not keys or len(set(keys)) < len(keys):
         raise TopologyError(f"streams of RedisStreams is {streams!r}; give a key, or a list of different keys")
     return keys
 

@@ -25,6 +25,7 @@ from coordinated_bolt.streams.groupings import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
+from coordinator.option_checks import names_in
 from coordinator.spouts.spout_kind import Spout
 from coordinator.spouts.transactional import lacks_coordinator
 from coordinator.topology.building.component_configuration import (
@@ -143,7 +144,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
             raise TopologyError(
                 f"component {self.component_id!r}: {method} takes a list of fields, not {fields!r}; write [{fields!r}]"
             )
-        return tuple(fields)
+        return names_in(fields)
 
 
 class GraphBuilder:

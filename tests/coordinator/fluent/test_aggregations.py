@@ -231,7 +231,7 @@ def test_a_lookup_finds_the_part_by_the_field_of_its_name():
             "reads state 'h', which nothing in this topology writes; written: c",
         ),
         (lambda s: s.enrich(HashState("c", str), by="page", to="x"), "which is written with other types"),
-        (lambda s: s.enrich(SetState("c"), by="page", to="x"), "is a set; give a HashState"),
+        (lambda s: s.enrich(SetState("c"), by="page", to="x"), "is no hash; give a HashState"),
         (lambda s: s.enrich(HashState("c"), by="page", to="day"), "field 'day' exists already"),
         (lambda s: s.enrich(HashState("c"), by="x", to="y"), r"fields \['x'\] are unknown"),
     ],
