@@ -49,6 +49,12 @@ def cluster() -> Iterator[ClusteredServers]:
         yield servers
 
 
+@pytest.fixture(scope="module")
+def durable_cluster() -> Iterator[ClusteredServers]:
+    with ClusteredServers(find_server_program(), node_timeout_ms=15_000, fsync=True) as servers:
+        yield servers
+
+
 def topology_of(topology_id: str) -> Topology:
     return replace(kept_topology(LINES, lines_per_batch=20, topology_id=topology_id), shard_count=SHARDS)
 
@@ -117,15 +123,22 @@ def test_a_client_of_the_cluster_reads_all_states(cluster: ClusteredServers, sha
 @pytest.mark.parametrize("number", range(max(1, TIMES // 5)))
 @pytest.mark.parametrize(
     ("kind", "durability"),
-    [("moves", "memory"), ("is handed over", "memory"), ("is lost", "memory"), ("is lost", "replica")],
+    [
+        ("moves", "memory"),
+        ("is handed over", "memory"),
+        ("is lost", "memory"),
+        ("is lost", "replica"),
+        ("is restarted", "fsync"),
+    ],
 )
 def test_slots_that_change_hands_under_a_run_lose_nothing(
-    cluster: ClusteredServers, kind: str, durability: str, number: int
+    request: pytest.FixtureRequest, kind: str, durability: str, number: int
 ) -> None:
     """Where a primary is lost, its replica may lack the last writes: then the run may be stopped, and be continued.
 
     Not if a replica had to have all that was decided.
     """
+    cluster = request.getfixturevalue("durable_cluster" if durability == "fsync" else "cluster")
     may_stop = kind == "is lost" and durability == "memory"
     random, topology_id = Random(f"{kind} {number}"), f"hands-{kind.replace(' ', '-')}-{durability}-{number}"
     visits, strikes = count(1), 0
@@ -138,6 +151,8 @@ def test_slots_that_change_hands_under_a_run_lose_nothing(
             key = f"{{{topology_id}}}:" if number == SHARDS else f"{{{topology_id}.{number}}}:"
             if kind == "moves":
                 cluster.move_slot(key)
+            elif kind == "is restarted":
+                cluster.restart(key)
             else:
                 cluster.fail_over(key, by_kill=kind == "is lost")
                 cluster.restart_dead()

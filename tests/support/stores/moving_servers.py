@@ -194,11 +194,12 @@ class WatchedServers(MovingServers):
 
 
 class ClusteredServers(MovingServers):
-    """Three primaries with a replica each."""
+    """Three primaries with a replica each; on request each keeps every write on its disk before it answers."""
 
-    def __init__(self, program: str, *, node_timeout_ms: int = 1000) -> None:
+    def __init__(self, program: str, *, node_timeout_ms: int = 1000, fsync: bool = False) -> None:
         super().__init__(program)
         options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout_ms)]
+        options += ["--appendonly", "yes", "--appendfsync", "always"] if fsync else []
         options += ["--cluster-replica-validity-factor", "0"]
         buses = [str(self._port()) for _ in range(6)]
         nodes = [self.node(*options, "--cluster-port", bus) for bus in buses]
@@ -248,6 +249,13 @@ class ClusteredServers(MovingServers):
         await_(
             "all agree", lambda: len(says := {self._owner_port(e, slot) for e in self._running()}) == 1 and any(says)
         )
+
+    def restart(self, key: str) -> None:
+        """Kills the owner of a key's slot, and starts it again before any node has noticed."""
+        before = self.owner(key)
+        before.kill()
+        before.start()
+        await_("it has read its files", before.client.ping)
 
     def move_slot(self, key: str, *, pause_s: float = 0.0) -> None:
         """Moves the key's slot with its keys to another primary, a key at a time, and tells every primary."""
