@@ -51,9 +51,19 @@ CALENDAR = {
 """Calls that say what time it is, whatever they are given, and not how much has passed."""
 OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_socket", "gethostname")}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
-EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")
+EFFECTS = (
+    *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
+    *("os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.kill"),
+)
 CREATING, REMOVING = ("open", "os.mkdir"), ("os.remove", "os.rmdir")
-NAMING = {"os.rename": (0, 1), "os.link": (0, 1), "os.symlink": (1,), "os.truncate": (0,)}
+NAMING = {
+    "os.rename": (0, 1),
+    "os.link": (0, 1),
+    "os.symlink": (1,),
+    "os.truncate": (0,),
+    "os.chmod": (0,),
+    "os.chown": (0,),
+}
 """Effects on what has names -> which of their arguments those are."""
 IN_MEMORY = (":memory:", "")
 """What SQLite takes for a database without a file that anybody else may open."""
@@ -160,12 +170,13 @@ class Watch:
                     if os.path.lexists(path) and os.path.samestat(os.lstat(path), found):
                         return effects
         names = [_name(arguments[number]) for number in NAMING.get(event, ())]
-        if names and all(map(self._is_in_created_folder, names)):
+        if names and all(map(self._is_created, names)):
             return self._created.setdefault(names[-1], [])
         return self.seen.effects
 
-    def _is_in_created_folder(self, name: str) -> bool:
-        return any(name.startswith(f"{folder}/") for folder in self._created)
+    def _is_created(self, name: str) -> bool:
+        """Returns whether the transaction has created a file or folder, or a folder around it."""
+        return name in self._created or any(name.startswith(f"{folder}/") for folder in self._created)
 
     def _sighting(self, what: str, frame: FrameType) -> Sighting:
         return Sighting(what, self._component(frame), _place(frame))

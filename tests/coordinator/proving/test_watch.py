@@ -13,7 +13,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,12 @@ def _named_again(_: Path) -> None:
         os.truncate(Path(folder, "b"), 0)
 
 
+def _with_rights(_: Path) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).chmod(0o600)
+        os.truncate(file.name, 0)
+
+
 def _into_nothing(_: Path) -> None:
     with Path(os.devnull).open("w") as file, redirect_stdout(file):
         sys.stdout.write("x")
@@ -116,7 +122,9 @@ def _in_memory(_: Path) -> None:
         database.execute("create table t (a)")
 
 
-@pytest.mark.parametrize("act", [_scratch, _scratch_folder, _unnamed, _named, _named_again, _into_nothing, _in_memory])
+@pytest.mark.parametrize(
+    "act", [_scratch, _scratch_folder, _unnamed, _named, _named_again, _with_rights, _into_nothing, _in_memory]
+)
 def test_what_is_created_and_gone_at_the_end_of_a_transaction_is_no_effect(
     tmp_path: Path, act: Callable[[Path], None]
 ) -> None:
@@ -151,9 +159,25 @@ def _removes_and_writes(folder: Path) -> None:
     (folder / "others").unlink()
 
 
+def _shuts(folder: Path) -> None:
+    (folder / "others").chmod(0o600)
+
+
+def _signals(_: Path) -> None:
+    with suppress(PermissionError):
+        os.kill(1, 0)
+
+
+def _spawns(_: Path) -> None:
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+
+
 @pytest.mark.parametrize(
     ("act", "what"),
     [
+        (_shuts, "os.chmod('{}/others')"),
+        (_signals, "os.kill(1)"),
+        (_spawns, "os.posix_spawn('/bin/true')"),
         (_removes_other, "os.remove('{}/others')"),
         (_moves_out, "os.rename('{}/scratch/new')"),
         (_renames, "os.rename('{}/new')"),
