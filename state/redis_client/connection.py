@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import count
 from typing import Any
 
@@ -65,6 +65,9 @@ AWAY_MIN_S = 1.0
 """A server that fails to answer for longer than this is reported: in the log at once, and in the summary."""
 SLOW_MIN_S = 5.0
 """So is one that answers the first try but takes longer than this: it, or its disk, was stalled."""
+
+FunctionCall = tuple[str, Sequence[str | bytes]]
+"""Name of a function of the library, and its arguments, which start with the number of keys."""
 
 _LOG = logging.getLogger("txbatch")
 
@@ -235,9 +238,31 @@ class RedisConnection:
         """Calls function `name` of the library; `arguments` start with the number of keys."""
         reply = self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *packed_call(arguments))
         if not read_only:
-            self._quickest_s = min(self._quickest_s, self._took_s)
-            self.busy_s = self._took_s - self._quickest_s if self._took_s < math.inf else 0.0
+            self._note_write()
         return reply
+
+    def functions(self, calls: Sequence[tuple[RedisConnection, FunctionCall]]) -> list[Any]:
+        """Calls functions for several connections to this server, in one packet, and returns the replies.
+
+        What is not answered so, or by an error, is called again over its own connection; raises as `function`.
+        """
+        replies: list[Any] = [redis.RedisError()] * len(calls)
+        started = self._clock()
+        with suppress(redis.RedisError), self.client.pipeline(transaction=False) as pipeline:
+            for connection, (name, arguments) in calls:
+                connection.busy_s = 0.0
+                pipeline.execute_command("FCALL", f"{LIBRARY_NAME}_{name}", *packed_call(arguments))
+            replies = pipeline.execute(raise_on_error=False)
+            self._answered(self._clock() - started, None)
+            self._note_write()
+        return [
+            connection.function(name, *arguments) if isinstance(reply, redis.RedisError) else reply
+            for (connection, (name, arguments)), reply in zip(calls, replies, strict=True)
+        ]
+
+    def _note_write(self) -> None:
+        self._quickest_s = min(self._quickest_s, self._took_s)
+        self.busy_s = self._took_s - self._quickest_s if self._took_s < math.inf else 0.0
 
     def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
         """Yields the keys of a server, or with HSCAN, SSCAN or ZSCAN the entries of one key, in pieces.

@@ -17,6 +17,7 @@ from state.keys import Keys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
+from state.redis_shards.asking import Asking, Result, asked_together
 from state.redis_shards.copies import PartCopy
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
@@ -127,7 +128,9 @@ class Shard(RedisTopology):
         self._staged_keys = tuple(keys.split("\n")) if keys else ()
         return ShardStanding(int(committed), chain, staged_chain)
 
-    def stage(self, part: ShardWrites, chain: str, last_txid: int, decision: bytes, copy: bytes = b"") -> CommitReply:
+    def stage(
+        self, part: ShardWrites, chain: str, last_txid: int, decision: bytes, copy: bytes = b""
+    ) -> Asking[CommitReply]:
         """Stores the shard's part of a group, which nobody sees; returns its refusal, if it would refuse to commit it.
 
         Args:
@@ -141,11 +144,11 @@ class Shard(RedisTopology):
         keys = [self.keys.control, self.keys.staged, self.keys.pause, self.keys.copies, *part.keys]
         content: list[Argument] = [chain, str(last_txid), decision, "\n".join(part.keys), part.sections, copy]
         for _ in range(PAUSE_LOOKS):
-            reply = self._write("stage_part", keys, [*content, "waits"])
+            reply = yield from self._write("stage_part", keys, [*content, "waits"])
             if reply.status is not CommitStatus.PAUSED:
                 return self._named(reply)
             self._sleep(PAUSE_LOOK_S)
-        return self._named(self._write("stage_part", keys, [*content, ""]))
+        return self._named((yield from self._write("stage_part", keys, [*content, ""])))
 
     def make_durable(self) -> None:
         """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision.
@@ -168,7 +171,7 @@ class Shard(RedisTopology):
                     "again; nothing was decided, and nothing is lost"
                 ).about(Trouble.NOT_DURABLE)
 
-    def apply(self, chain: str) -> int:
+    def apply(self, chain: str) -> Asking[int]:
         """Makes what is staged visible, once the group with this chain is decided.
 
         Returns how many parts and fields had expired when they were written. A refusal, which is somebody else's doing,
@@ -176,7 +179,7 @@ class Shard(RedisTopology):
         """
         keys = [self.keys.control, self.keys.staged, self.keys.decisions, self.keys.copies, *self._staged_keys]
         kept = [str(DECISIONS_KEPT), str(COPIED_BYTES)]
-        reply = self._must("apply", self._write("apply_part", keys, [chain, *kept]))
+        reply = self._must("apply", (yield from self._write("apply_part", keys, [chain, *kept])))
         return int(reply.detail) if reply.status is CommitStatus.OK else 0
 
     def decisions(self) -> list[bytes]:
@@ -218,23 +221,24 @@ class Shard(RedisTopology):
             raise ProtocolError(f"{self.name}, was used before it was taken over")
         return self._owned
 
-    def _write(
-        self,
-        name: str,
-        keys: Sequence[str],
-        arguments: Sequence[Argument],
-        connection: RedisConnection | None = None,
-    ) -> CommitReply:
+    def ask(self, asked: Asking[Result], connection: RedisConnection | None = None) -> Result:
+        """Returns the answer of this shard alone."""
+        return asked_together([(connection or self._connection, asked)])[0]
+
+    @property
+    def connection(self) -> RedisConnection:
+        return self._connection
+
+    def _write(self, name: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Asking[CommitReply]:
         owned = self._ownership()
         head = [*owned.arguments(), call_digest([name, *arguments]), *_NO_DESCRIPTIONS]
-        send = (connection or self._connection).function
-        reply = reply_of(send(name, str(len(keys)), *keys, *head, *arguments))
+        reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             self._owned = owned.after_write()
         return reply
 
     def _write_barrier(self, connection: RedisConnection) -> None:
-        self._must("barrier", self._write("barrier", [self.keys.control], ["", ""], connection))
+        self._must("barrier", self.ask(self._write("barrier", [self.keys.control], ["", ""]), connection))
 
     def _must(self, what: str, reply: CommitReply) -> CommitReply:
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):

@@ -18,7 +18,7 @@ it again by the shard that has kept a copy, see copies.py. The protocol is searc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +34,7 @@ from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_fie
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
 from state.redis_server.fitness import ServerWatch
+from state.redis_shards.asking import Asking, asked_together
 from state.redis_shards.copies import PartCopy, wards_of
 from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
@@ -41,6 +42,7 @@ from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
 from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble
 
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
@@ -129,7 +131,7 @@ class ShardedStore(RedisStore):
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
         watch = super().watch(clock)
-        watch.others = tuple(shard.watch(clock) for shard in self._shards)
+        watch.others = tuple(shards[0].watch(clock) for shards in self._by_server())
         return watch
 
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
@@ -184,7 +186,7 @@ class ShardedStore(RedisStore):
             b""
         ] * len(parts)
         reached("shards.staging")
-        staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, kept, copies[shard.number]))
+        staged = self._together(lambda shard: shard.stage(parts[shard.number], chain, last, kept, copies[shard.number]))
         reached("shards.staged")
         for reply in staged:
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
@@ -194,7 +196,7 @@ class ShardedStore(RedisStore):
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             return reply
         reached("shards.applying")
-        expired = self._each(lambda shard: shard.apply(chain))
+        expired = self._together(lambda shard: shard.apply(chain))
         reached("shards.applied")
         return replace(
             reply,
@@ -235,7 +237,7 @@ class ShardedStore(RedisStore):
         behind: list[tuple[ShardStanding, Shard]] = []
         for standing, shard in zip(standings, self._shards, strict=True):
             if standing.committed < committed and self._chain and standing.staged_chain == self._chain:
-                shard.apply(self._chain)
+                shard.ask(shard.apply(self._chain))
             elif standing.committed < committed:
                 behind.append((standing, shard))
             elif standing.chain != self._chain:
@@ -270,10 +272,10 @@ class ShardedStore(RedisStore):
                 )
             for decision, copy in zip(lost, found, strict=True):
                 part = ShardWrites(copy.keys, copy.sections)
-                reply = shard.stage(part, decision.chain, decision.last_txid, decision.packed())
+                reply = shard.ask(shard.stage(part, decision.chain, decision.last_txid, decision.packed()))
                 if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                     raise self._apart(f"{shard.name}, refuses what it has lost ({reply.status}: {reply.detail})")
-                shard.apply(decision.chain)
+                shard.ask(shard.apply(decision.chain))
 
     def _take_back(self, committed: int, shard: Shard) -> int:
         """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid."""
@@ -336,11 +338,32 @@ class ShardedStore(RedisStore):
         for field in forgets:
             self._metadata.pop(field, None)
 
+    def _together(self, ask: Callable[[Shard], Asking[Result]]) -> list[Result]:
+        """Asks every shard, those of one server together, and all servers at once; raises the first error of any."""
+
+        def asked(shards: Sequence[Shard]) -> list[tuple[int, Result]]:
+            answers = asked_together([(shard.connection, ask(shard)) for shard in shards])
+            return [(shard.number, answer) for shard, answer in zip(shards, answers, strict=True)]
+
+        answered = dict(pair for pairs in self._at_once(asked, self._by_server()) for pair in pairs)
+        return [answered[shard.number] for shard in self._shards]
+
+    def _by_server(self) -> list[list[Shard]]:
+        """Returns the shards of each server, as far as is known."""
+        found: dict[Hashable, list[Shard]] = {}
+        for shard in self._shards:
+            found.setdefault(shard.place, []).append(shard)
+        return list(found.values())
+
     def _each(self, call: Callable[[Shard], Result]) -> list[Result]:
-        """Calls every shard, all at once where they have connections of their own; raises the first error of any."""
+        """Calls every shard; raises the first error of any."""
+        return self._at_once(call, self._shards)
+
+    def _at_once(self, call: Callable[[Given], Result], each: Sequence[Given]) -> list[Result]:
+        """Calls with each, all at once where shards have connections of their own; raises the first error of any."""
         if self._threads is None:
-            return [call(shard) for shard in self._shards]
-        futures = [self._threads.submit(call, shard) for shard in self._shards]
+            return [call(given) for given in each]
+        futures = [self._threads.submit(call, given) for given in each]
         errors = [future.exception() for future in futures]  # waits for all: nothing is under way when this returns
         for error in errors:
             if error is not None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+import redis
+
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitStatus
@@ -57,8 +59,39 @@ class RunClient:
         self.visit()
         return reply
 
+    def pipeline(self, transaction: bool) -> Packet:
+        assert not transaction
+        return Packet(self)
+
     def close(self) -> None:
         """A client may be closed; the server stays."""
+
+
+class Packet:
+    """Commands that travel together, as redis-py's pipeline."""
+
+    def __init__(self, client: RunClient) -> None:
+        self._client = client
+        self._commands: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> Packet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute_command(self, *arguments: Any) -> None:
+        self._commands.append(arguments)
+
+    def execute(self, raise_on_error: bool) -> list[Any]:
+        assert not raise_on_error
+        replies: list[Any] = []
+        for arguments in self._commands:
+            try:
+                replies.append(self._client.execute_command(*arguments))
+            except redis.ResponseError as error:
+                replies.append(error)
+        return replies
 
 
 def content_of(txid: int, flavour: int) -> Counter[str]:
@@ -70,20 +103,26 @@ def content_of(txid: int, flavour: int) -> Counter[str]:
 class ShardedWorld:
     """The servers, and what was decided.
 
+    Args:
+        shard_count: how many shards there are.
+        server_count: how many servers they lie on; by default each has its own.
+
     Attributes:
-        servers: of home, and of each shard.
+        servers: of home, and of the shards.
         decided: chain -> the chain below, and what its group has added; of every decision that home ever made.
     """
 
-    def __init__(self, shard_count: int) -> None:
-        self.servers = [Server() for _ in range(shard_count + 1)]
+    def __init__(self, shard_count: int, server_count: int | None = None) -> None:
+        self.servers = [Server() for _ in range((server_count or shard_count) + 1)]
+        self._numbers = range(shard_count)
         self.decided: dict[str, tuple[str, Counter[str]]] = {}
 
     def store(
         self, visit: Callable[[], None] = lambda: None, sleep: Callable[[float], None] = lambda _seconds: None
     ) -> ShardedStore:
         """A run's store, checked, not acquired."""
-        home, *shards = (RunClient(server, visit) for server in self.servers)
+        home, *clients = (RunClient(server, visit) for server in self.servers)
+        shards = [clients[number % len(clients)] for number in self._numbers]
         clock = _clock()
         store = ShardedStore(
             "redis://memory",
@@ -152,12 +191,16 @@ class ShardedWorld:
 
     def chain(self, number: int) -> str:
         """The chain that a shard has applied."""
-        control = self.servers[number + 1].memory.hash(HOME.shard(number).control)
+        control = self._memory(number).hash(HOME.shard(number).control)
         return control.get(b"chain", b"").decode()
+
+    def _memory(self, number: int) -> MemoryRedis:
+        servers = self.servers[1:]
+        return servers[number % len(servers)].memory
 
     def shown(self, number: int) -> Counter[str]:
         """What a shard shows of the hash."""
-        found = self.servers[number + 1].memory.hash(HOME.shard(number).state("counts"))
+        found = self._memory(number).hash(HOME.shard(number).state("counts"))
         return Counter({name.decode(): int(value) for name, value in found.items()})
 
     def history(self, chain: str) -> Iterator[Counter[str]]:
@@ -168,7 +211,7 @@ class ShardedWorld:
 
     def check_shards(self) -> None:
         """No shard shows anything but its share of what was decided up to the chain that it names."""
-        for number in range(len(self.servers) - 1):
+        for number in self._numbers:
             expected = sum(self.history(self.chain(number)), Counter[str]())
             shown = self.shown(number)
             assert shown == Counter({name: count for name, count in expected.items() if name in shown})
@@ -176,8 +219,8 @@ class ShardedWorld:
     def check_done(self) -> None:
         """Every server has the history that home has, and together they show all of it."""
         chain = self.home_chain()
-        assert [self.chain(number) for number in range(len(self.servers) - 1)] == [chain] * (len(self.servers) - 1)
-        shown = sum((self.shown(number) for number in range(len(self.servers) - 1)), Counter[str]())
+        assert {self.chain(number) for number in self._numbers} == {chain}
+        shown = sum((self.shown(number) for number in self._numbers), Counter[str]())
         assert shown == sum(self.history(chain), Counter[str]())
 
 
