@@ -142,13 +142,14 @@ class Shard(RedisTopology):
         """
         self._staged_keys = part.keys
         keys = [self.keys.control, self.keys.staged, self.keys.pause, self.keys.copies, *part.keys]
-        content: list[Argument] = [chain, str(last_txid), decision, "\n".join(part.keys), part.sections, copy]
+        told: list[Argument] = [chain, str(last_txid), decision]  # the chain covers the content
+        content: list[Argument] = [*told, "\n".join(part.keys), part.sections, copy]
         for _ in range(PAUSE_LOOKS):
-            reply = yield from self._write("stage_part", keys, [*content, "waits"])
+            reply = yield from self._write("stage_part", keys, [*content, "waits"], told)
             if reply.status is not CommitStatus.PAUSED:
                 return self._named(reply)
             self._sleep(PAUSE_LOOK_S)
-        return self._named((yield from self._write("stage_part", keys, [*content, ""])))
+        return self._named((yield from self._write("stage_part", keys, [*content, ""], told)))
 
     def make_durable(self) -> None:
         """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision.
@@ -229,9 +230,12 @@ class Shard(RedisTopology):
     def connection(self) -> RedisConnection:
         return self._connection
 
-    def _write(self, name: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Asking[CommitReply]:
+    def _write(
+        self, name: str, keys: Sequence[str], arguments: Sequence[Argument], told: Sequence[Argument] | None = None
+    ) -> Asking[CommitReply]:
+        """Makes the owner's next write; `told` are the arguments that tell it from any other, if not all are needed."""
         owned = self._ownership()
-        head = [*owned.arguments(), call_digest([name, *arguments]), *_NO_DESCRIPTIONS]
+        head = [*owned.arguments(), call_digest([name, *(told or arguments)]), *_NO_DESCRIPTIONS]
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             self._owned = owned.after_write()
