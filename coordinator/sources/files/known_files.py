@@ -255,14 +255,16 @@ class KnownFiles:
                 if former == path:
                     continue
                 mark = _if_read(marks.get(note.end), note, file)
-                is_cut_off = former in found and found[former].inode in (0, note.stamp[3])
+                shortened = _shortened(former, note, found)
                 is_same = mark is not None and is_one(
                     note,
                     mark,
-                    is_cut_off=is_cut_off,
+                    is_cut_off=former in shortened or any(is_related(former, other) for other in shortened),
                     is_packed=file.is_compressed,
                     is_related=is_related(former, path),
                 )
+                if mark is not None and not is_same and shortened:
+                    is_same = None  # the other may be what is left, or its inode was given again
                 if is_same and mark is not None:
                     settled.moved[former], here[path] = path, mark
                 elif is_same is None:
@@ -353,6 +355,13 @@ class KnownFiles:
 
     def _open(self, path: str) -> InputFile:
         return open_content(self._store, self._store.place_of(path) or path)
+
+
+def _shortened(path: str, read: PrefixMark, found: Mapping[str, FileFacts]) -> set[str]:
+    """Returns the names of what is left of a file that was read, under its name or another one."""
+    inode = read.stamp[3]
+    left = {other for other, facts in found.items() if inode and facts.inode == inode and facts.byte_count < read.end}
+    return left | {path} if path in found and found[path].inode in (0, inode) else left
 
 
 def _if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:

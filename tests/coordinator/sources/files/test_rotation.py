@@ -244,6 +244,40 @@ def test_what_was_appended_before_a_file_was_renamed_is_read_under_its_new_name(
     assert run.state("lines") == [*LONG, "last", "next"] or run.state("lines") == [*LONG, "next", "last"]
 
 
+def renamed_copied_and_cut_off(path: Path, renamed: str, copy: str, *appended: str) -> None:
+    path = path.rename(path.with_name(renamed))
+    write(path, *appended, append=True)
+    shutil.copy(path, path.with_name(copy))
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("appended", [[], ["last"]])
+@pytest.mark.parametrize("between_runs", [False, True])
+def test_a_file_that_was_renamed_copied_and_cut_off_between_two_looks_is_followed(
+    cluster, tmp_path, between_runs, appended
+) -> None:
+    run = quiet(cluster, tmp_path)
+    path = write(tmp_path / "app.log", *LONG)
+    run.run_until_idle()
+    if between_runs:
+        run.close()
+    renamed_copied_and_cut_off(path, "app.log.1", "app.log.2", *appended)
+    if between_runs:
+        run = quiet(cluster, tmp_path)
+    run.run_until_idle()
+    assert run.state("lines") == [*LONG, *appended]
+
+
+@pytest.mark.parametrize("appended", [[], ["last"]])
+def test_if_names_do_not_tell_it_is_asked_about(cluster, tmp_path, appended) -> None:
+    run = quiet(cluster, tmp_path)
+    path = write(tmp_path / "app.log", *LONG)
+    run.run_until_idle()
+    renamed_copied_and_cut_off(path, "old.log", "older.log", *appended)
+    with pytest.raises(SourceError, match="it is the same file under a new name, or another"):
+        run.run_until_idle()
+
+
 def test_a_line_that_was_read_without_its_end_and_continues_is_named(cluster, inbox) -> None:
     path = local(inbox) / "app.log"
     path.write_bytes(b"a\nb")
