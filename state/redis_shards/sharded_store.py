@@ -131,7 +131,7 @@ class ShardedStore(RedisStore):
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
         watch = super().watch(clock)
-        watch.others = tuple(shards[0].watch(clock) for shards in self._by_server())
+        watch.others = tuple(shard.watch(clock) for shard in self._shards)
         return watch
 
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:

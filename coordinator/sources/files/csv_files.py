@@ -140,10 +140,11 @@ class CsvKind(RecordKind):
         return self._outputs[part.columns]
 
     def ends_at(self, file: InputFile, end: int) -> bool:
-        before = file.read(max(0, end - EDGE_BYTES), end)[:-1]
         escape = (self._dialect.options["escapechar"] or "").encode()
-        escapes = len(before) - len(before.rstrip(escape)) if escape else 0
-        return super().ends_at(file, end) and not escapes % 2  # or the line feed is part of a value
+        if not end or not escape or not super().ends_at(file, end):
+            return super().ends_at(file, end)
+        before = file.read(max(0, end - EDGE_BYTES), end - 1)
+        return (len(before) - len(before.rstrip(escape))) % 2 == 0  # or the line feed is part of a value
 
     def scanner(
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
