@@ -170,6 +170,13 @@ def test_a_history_that_cannot_be_read_is_no_verdict(tmp_path):
 # How histories are recorded --------------------------------------------------------------------------------------
 
 
+def test_a_line_that_its_writer_was_killed_in_is_not_read(tmp_path):
+    Operations(tmp_path / "losses.jsonl").add("loss", **{"call": 1, "return": 2})
+    with (tmp_path / "losses.jsonl").open("a") as file:
+        file.write('{"kind": "los')
+    assert verdict(tmp_path) is Verdict.ACCEPTED
+
+
 def lines_of(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -52,18 +52,18 @@ func readHistory(folder string) ([]porcupine.Operation, error) {
 }
 
 func readLines(path string) ([]*line, error) {
-	file, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	var found []*line
 	open := map[int]*line{}
-	scanner := bufio.NewScanner(file)
-	scanner.Buffer(nil, 1<<24)
-	for scanner.Scan() {
+	for _, text := range bytes.SplitAfter(content, []byte("\n")) {
+		if !bytes.HasSuffix(text, []byte("\n")) {
+			break // the end, or a line that its writer was killed in: what it tells of was not sent yet, or not heard
+		}
 		read := new(line)
-		if err := json.Unmarshal(scanner.Bytes(), read); err != nil {
+		if err := json.Unmarshal(text, read); err != nil {
 			return nil, err
 		}
 		switch read.Kind {
@@ -85,5 +85,5 @@ func readLines(path string) ([]*line, error) {
 			return nil, fmt.Errorf("unknown kind %q", read.Kind)
 		}
 	}
-	return found, scanner.Err()
+	return found, nil
 }
