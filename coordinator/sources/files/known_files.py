@@ -263,8 +263,6 @@ class KnownFiles:
                     is_packed=file.is_compressed,
                     is_related=is_related(former, path),
                 )
-                if mark is not None and not is_same and shortened:
-                    is_same = None  # the other may be what is left, or its inode was given again
                 if is_same and mark is not None:
                     settled.moved[former], here[path] = path, mark
                 elif is_same is None:

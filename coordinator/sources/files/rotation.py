@@ -28,8 +28,7 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
     if is_cut_off or (is_packed and is_related):
         is_being_read = is_related and not read.is_whole
         return True if is_long or is_being_read or (is_cut_off and found.is_whole) else None
-    may_have_grown = not read.stamp[3] and (is_related or is_long)  # in a store without inodes
-    return None if found.is_whole or may_have_grown else False
+    return None if found.is_whole or is_related or is_long else False
 
 
 def is_renamed(read: PrefixMark, found: PrefixMark, *, was_removed: bool, is_related: bool) -> bool | None:
