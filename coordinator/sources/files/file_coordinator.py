@@ -16,7 +16,7 @@ from coordinator.sources.files.done_files import DonePlaces, FinishedFile, Finis
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, FoundFile, edges_of, refuse
 from coordinator.sources.files.known_files import JoinedFile
-from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, noted, resumed_digest
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, holds, noted, resumed_digest
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
     Naming,
@@ -86,7 +86,8 @@ class FileCoordinator(SpoutCoordinator):
         self._scanner: Scanner | None = None
         self._after: JoinedFile | None = None  # the file the scanner is in, or was in last
         self._record_count = 0  # of that file, so far
-        self._edges = 0, 0  # of what was read of it: how many bytes, and the digest of their edges
+        self._read: PrefixMark | None = None  # what was read of it
+        self._edges = 0  # the digest of the edges of that, where there are inodes
         self._last: RecordRange | None = None
         self._cut_last: tuple[list[Any], list[RecordRange]] = [], []  # the same ranges, as plain data first
         self._cut_from: JoinedFile | None = None  # the file of the last of these
@@ -225,25 +226,28 @@ class FileCoordinator(SpoutCoordinator):
         while missing and self._advance():
             assert self._scanner is not None
             part = self._scanner.take(min(missing, self._records_per_range))
-            self._refuse_overwritten(self._scanner.file, part.end)
+            if not self._scanner.file.is_compressed:
+                self._refuse_overwritten(self._scanner.file, part.mark)
             self._is_untouched = False
             self._record_count = part.first + part.count
             missing -= part.count
             yield part if part.mark is None else replace(part, mark=self._of_now(part.mark))
 
-    def _refuse_overwritten(self, file: InputFile, end: int) -> None:
-        """Makes sure that a log was not cut off, and written again, since the part before was read of it."""
-        if file.is_compressed or not file.stamp[3]:
-            return  # objects are replaced as a whole, and then are others
-        before, edges = self._edges
-        if before and edges_of(file, before) != edges:
+    def _refuse_overwritten(self, file: InputFile, mark: PrefixMark | None) -> None:
+        """Makes sure that a file was not cut off, or written again, since the part before was read of it."""
+        before, has_inode = self._read, bool(file.stamp[3])
+        if before is not None and not (
+            edges_of(file, before.end) == self._edges if has_inode else not file.was_touched() or holds(file, before)
+        ):
             remedy = "put these back and run again"
             if self._order.is_growing:
                 remedy = "run again, and what was read is looked for under other names"
             raise SourceError(
-                f"input file {file.path!r} was cut off and written again after {before} bytes of it were read: {remedy}"
+                f"input file {file.path!r} was cut off and written again after {before.end} bytes of it were read: "
+                f"{remedy}"
             ).about(Trouble.INPUT_CHANGED)
-        self._edges = end, edges_of(file, end)
+        self._read = mark
+        self._edges = edges_of(file, mark.end) if has_inode and mark is not None else 0
 
     def _of_now(self, mark: PrefixMark) -> PrefixMark:
         """Returns the mark of a file that has perhaps more by now than when it joined a folder that grows."""
@@ -316,7 +320,8 @@ class FileCoordinator(SpoutCoordinator):
             file.close()
             raise
         self._record_count = 0 if last is None else last.first + last.count
-        self._edges = (0, 0) if last is None or file.is_compressed else (last.end, edges_of(file, last.end))
+        self._read = None if last is None else last.mark
+        self._edges = 0 if self._read is None or file.is_compressed else edges_of(file, self._read.end)
         self._after, self._is_untouched, self._is_noted = joined, last is None, False
 
     def _opened(self, joined: JoinedFile, *, is_begun: bool) -> tuple[JoinedFile, InputFile]:

@@ -134,6 +134,14 @@ def resumed_digest(file: InputFile, mark: PrefixMark) -> PrefixDigest:
     return digest
 
 
+def holds(file: InputFile, mark: PrefixMark) -> bool:
+    """Returns whether a file still holds the block that a mark lies in; raises SourceError if it cannot be read."""
+    start = mark.end - mark.end % PREFIX_BLOCK_BYTES
+    digest = PrefixDigest(mark.base, start)
+    digest.update(file.read_up_to(start, mark.end))
+    return digest.mark(file.stamp).digest == mark.digest
+
+
 def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
     """Returns the marks of a file at several lengths, in one pass; those beyond its end are left out.
 

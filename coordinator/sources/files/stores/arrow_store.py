@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -193,6 +194,8 @@ class ArrowFile(InputFile):
                     raise SourceError(self.missing())
                 raise SourceError(f"input file {path!r} is a {kind.lower()} now, and {FAULT}: {self.remedy()}")
             self._file = filesystem.open_input_file(inner)
+        self._look: Callable[[], Any] = partial(filesystem.get_file_info, inner)
+        self._told, self._is_asked = (info.size, info.mtime_ns), True
         self.stored_bytes = info.size
         self.stamp = stamp_of((info.size, info.mtime_ns or 0, 0, 0), clock_ns())
 
@@ -203,9 +206,18 @@ class ArrowFile(InputFile):
     def read_up_to(self, start: int, end: int) -> bytes:
         if start >= self.stored_bytes or end <= start:
             return b""
+        self._is_asked = False
         with self._explained():
             content: bytes = self._file.read_at(min(end, self.stored_bytes) - start, start)
         return content
+
+    def was_touched(self) -> bool:
+        if self._is_asked:
+            return False
+        with self._explained():
+            info = self._look()
+        before, self._told, self._is_asked = self._told, (info.size, info.mtime_ns), True
+        return before != self._told
 
     def close(self) -> None:
         self._file.close()

@@ -87,6 +87,13 @@ class InputFile(ABC):
             ).about(Trouble.INPUT_CHANGED)
         return content
 
+    def was_touched(self) -> bool:
+        """Returns whether the store tells something else of the file than before; asked for stores without inodes.
+
+        It is asked again only if something was read since.
+        """
+        return False
+
     def current_byte_count(self) -> int:
         """Size of the content by now, for messages."""
         return self.byte_count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from coordinator.sources.files.done_files import DoneFiles, FinishedFile, Finish
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
+from coordinator.sources.files.record_scanner import BLOCK_BYTES
 from coordinator.sources.files.stores.arrow_store import ArrowStore
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
-from tests.support.sources.reading import cut, read, rows_of
+from tests.support.sources.reading import context, cut, read, rows_of
 
 
 @pytest.fixture
@@ -105,6 +106,22 @@ class Refusing(pyarrow.fs.FileSystemHandler):
 for _name in pyarrow.fs.FileSystemHandler.__abstractmethods__ - {"get_type_name"}:
     setattr(Refusing, _name, lambda self, *given, **named: None)
 Refusing.__abstractmethods__ = frozenset()
+
+
+@pytest.mark.parametrize("is_same", [False, True])
+def test_an_object_that_is_written_again_while_it_is_read_is_named(tmp_path: Path, is_same: bool) -> None:
+    """What is only touched, or has grown, is read on."""
+    path = tmp_path / "a.txt"
+    lines = [f"{number}: {'x' * 1000}\n" for number in range(3 * BLOCK_BYTES // 1000)]
+    path.write_text("".join(lines))
+    source = TextFiles(f"file://{path}", 100)
+    with closing(source.get_coordinator({}, context())) as coordinator:
+        batch = coordinator.initialize_transaction(1, None)
+        path.write_text("".join(lines if is_same else reversed(lines)) + "more\n")
+        refused = nullcontext() if is_same else pytest.raises(SourceError, match="was cut off and written again after")
+        with refused:
+            for txid in range(2, len(lines) // 100):
+                batch = coordinator.initialize_transaction(txid, batch)
 
 
 def test_a_store_that_is_away_is_said_to_be() -> None:
