@@ -56,14 +56,8 @@ EFFECTS = (
     *("os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.kill"),
 )
 CREATING, REMOVING = ("open", "os.mkdir"), ("os.remove", "os.rmdir")
-NAMING = {
-    "os.rename": (0, 1),
-    "os.link": (0, 1),
-    "os.symlink": (1,),
-    "os.truncate": (0,),
-    "os.chmod": (0,),
-    "os.chown": (0,),
-}
+NAMING = {"os.rename": (0, 1), "os.link": (0, 1), "os.symlink": (1,)}
+NAMING |= dict.fromkeys(("os.truncate", "os.chmod", "os.chown"), (0,))
 """Effects on what has names -> which of their arguments those are."""
 IN_MEMORY = (":memory:", "")
 """What SQLite takes for a database without a file that anybody else may open."""

@@ -6,6 +6,7 @@ garbage.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from pathlib import Path
 
 HEAD_BYTES = 512
@@ -29,12 +30,7 @@ _TABLES = (
 )
 _TAR_AT, _TAR = 257, b"ustar"
 _BZIP2_BLOCK = b"1AY&SY"
-_MARKS = (
-    (b"\xff\xfe\x00\x00", "UTF-32"),
-    (b"\x00\x00\xfe\xff", "UTF-32"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
-)
+_MARKS = {BOM_UTF32_LE: "UTF-32", BOM_UTF32_BE: "UTF-32", BOM_UTF16_LE: "UTF-16", BOM_UTF16_BE: "UTF-16"}
 _UNMARKED = (("UTF-32BE", 4, 3), ("UTF-32LE", 4, 0), ("UTF-16BE", 2, 1), ("UTF-16LE", 2, 0))
 """Encoding, bytes of a character, and which of them is not zero in ASCII letters."""
 _LETTERS_BYTES = 16
@@ -72,7 +68,7 @@ def not_text(path: str, head: bytes) -> str:
 
 def _wide_encoding(head: bytes) -> tuple[str, str] | None:
     """Returns an encoding of more than a byte a letter and what tells it: a mark, or zeros around the first letters."""
-    for mark, name in _MARKS:
+    for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name, "its byte order mark"
     start = head[:_LETTERS_BYTES]
