@@ -1,4 +1,4 @@
-"""The parts of the last groups, kept a second time by a shard on another server.
+"""The parts of the last groups, kept a second time by shards on other servers.
 
 A server that goes back, as a replica does that lagged when it was promoted, may lose the part of a group that was
 decided meanwhile. The shard that keeps its parts gives them back, so that one server alone can lose nothing for good.
@@ -6,7 +6,6 @@ decided meanwhile. The shard that keeps its parts gives them back, so that one s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -28,26 +27,26 @@ class PartCopy:
     keys: tuple[str, ...]
     sections: bytes
 
-    def packed(self) -> bytes:
-        return pack([self.number, self.chain, list(self.keys), self.sections])
+    @staticmethod
+    def all_packed(copies: Sequence[PartCopy]) -> bytes:
+        """Returns what is kept of one group; empty if nothing is."""
+        return pack([[each.number, each.chain, list(each.keys), each.sections] for each in copies]) if copies else b""
 
     @classmethod
-    def unpacked(cls, packed: bytes) -> PartCopy:
-        number, chain, keys, sections = unpack(packed)
-        return cls(number, chain, tuple(keys), sections)
+    def all_unpacked(cls, packed: bytes) -> list[PartCopy]:
+        return [cls(number, chain, tuple(keys), sections) for number, chain, keys, sections in unpack(packed)]
 
 
-def wards_of(places: Sequence[Hashable]) -> list[int]:
-    """Returns whose parts each shard keeps, [] if all lie on one server.
-
-    That one lies on another server, unless more than half of all lie on one.
+def wards_of(places: Sequence[Hashable]) -> list[list[int]]:
+    """Returns whose parts each shard keeps: those of each are kept by one on another server, if there is any.
 
     Args:
         places: which server each shard lies on.
     """
-    count, largest = len(places), max(Counter(places).values())
-    if largest == count:
-        return []
-    order = sorted(range(count), key=lambda number: (str(places[number]), number))
-    wards = {order[(at + largest) % count]: number for at, number in enumerate(order)}
-    return [wards[number] for number in range(count)]
+    order = sorted(range(len(places)), key=lambda number: (str(places[number]), number))
+    wards: list[list[int]] = [[] for _ in places]
+    for at, number in enumerate(order):
+        others = [other for other in order[at + 1 :] + order[:at] if places[other] != places[number]]
+        if others:
+            wards[min(others, key=lambda other: len(wards[other]))].append(number)
+    return wards

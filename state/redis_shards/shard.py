@@ -29,7 +29,7 @@ from state.troubles import Trouble
 DECISIONS_KEPT = 256
 """How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
 COPIED_BYTES = 8 * 2**20
-"""About how much of another shard's parts a shard keeps, but at least four and at most as many as decisions."""
+"""About how much of other shards' parts a shard keeps, but at least four and at most as many as decisions."""
 ANSWER_S = 0.1
 """How long one look at the answer of a replica takes at most."""
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
@@ -96,6 +96,17 @@ class Shard(RedisTopology):
         """How messages call it."""
         return f"shard {self.number} of topology {self._home.topology_id!r}, {self.keys.control!r} at {self.server}"
 
+    def refuse_taken(self) -> None:
+        """Refuses a slot in which a topology of the shard's name lives; called before anything is written."""
+        if int(self._connection.call("EXISTS", self.keys.other_control)):
+            raise self._taken()
+
+    def _taken(self) -> StateRefusedError:
+        return StateRefusedError(
+            f"{self.name}, is taken: a topology named {self.keys.topology_id!r} lives there; choose another id for one "
+            "of them"
+        )
+
     def take(self, fence: str, generation: str, topology: str) -> ShardStanding | None:
         """Takes the shard over for the owner of home; None if it has had an owner with as high a fence.
 
@@ -107,10 +118,7 @@ class Shard(RedisTopology):
         if status == "RACED":
             return None
         if status == "FOREIGN":
-            raise StateRefusedError(
-                f"{self.name}, is taken: a topology named {self.keys.topology_id!r} lives there; choose another id for "
-                "one of them"
-            )
+            raise self._taken()
         if status == "OTHER_LIFE":
             raise StateRefusedError(
                 f"{self.name}, holds state of another life of the topology; what is at home was dropped, restored or "
@@ -138,7 +146,7 @@ class Shard(RedisTopology):
             chain: digest of everything decided up to and with this group.
             last_txid: of the group.
             decision: the call by which home is going to decide it, packed.
-            copy: of another shard's part, packed, if it is to keep one.
+            copy: of other shards' parts, packed, if it is to keep any.
         """
         self._staged_keys = part.keys
         keys = [self.keys.control, self.keys.staged, self.keys.pause, self.keys.copies, *part.keys]
@@ -188,9 +196,9 @@ class Shard(RedisTopology):
         return [bytes(each) for each in self._connection.call("LRANGE", self.keys.decisions, "0", "-1")]
 
     def copies(self) -> list[PartCopy]:
-        """Returns the parts of another shard that it keeps, of groups that it has applied itself."""
+        """Returns the parts of other shards that it keeps, of groups that it has applied itself."""
         found = self._connection.call("LRANGE", self.keys.copies, "0", "-1")
-        return [PartCopy.unpacked(bytes(each)) for each in found]
+        return [copy for each in found for copy in PartCopy.all_unpacked(bytes(each))]
 
     @property
     def place(self) -> Hashable:

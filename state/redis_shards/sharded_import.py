@@ -43,7 +43,9 @@ class ShardedImport:
         return [key for each in (self._home, *self._shards) for key in each.existing()]
 
     def begin(self) -> None:
-        """Deletes what unfinished imports have left, and begins this one."""
+        """Deletes what unfinished imports have left, and begins this one; raises as `RedisImport.refuse_taken`."""
+        for each in (self._home, *self._shards):
+            each.refuse_taken()
         for each in (self._home, *self._shards):
             each.begin()
 

@@ -110,7 +110,7 @@ class ShardedStore(RedisStore):
         ]
         has_threads = clients[0] is None if at_once is None else at_once
         self._threads = ThreadPoolExecutor(shard_count, "txbatch-shard") if has_threads else None
-        self._wards: list[int] = []  # whose parts each shard keeps; [] if none does
+        self._wards: list[list[int]] = [[]] * shard_count  # whose parts each shard keeps
         self._chain = ""
         self._metadata: dict[str, Any] = {}  # as home has it
 
@@ -140,6 +140,10 @@ class ShardedStore(RedisStore):
         for shard in self._shards:
             found += shard.existing_states(names, with_parts)
         return sorted(set(found))
+
+    def look(self) -> FoundTopology | None:
+        self._each(Shard.refuse_taken)
+        return super().look()
 
     def acquire(self, *, topology: str, **asked: Any) -> FoundTopology:
         """Becomes the owner of home and of every shard, and makes them agree; see `RedisStore.acquire`.
@@ -182,9 +186,10 @@ class ShardedStore(RedisStore):
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
         kept = decision.packed()
-        copies = [PartCopy(ward, chain, parts[ward].keys, parts[ward].sections).packed() for ward in self._wards] or [
-            b""
-        ] * len(parts)
+        copies = [
+            PartCopy.all_packed([PartCopy(ward, chain, parts[ward].keys, parts[ward].sections) for ward in wards])
+            for wards in self._wards
+        ]
         reached("shards.staging")
         staged = self._together(lambda shard: shard.stage(parts[shard.number], chain, last, kept, copies[shard.number]))
         reached("shards.staged")

@@ -102,7 +102,8 @@ def refuse_shard(connection: RedisConnection, keys: Keys) -> None:
         home, _, number = keys.topology_id.rpartition(".")
         raise StateRefusedError(
             f"topology id {keys.topology_id!r} is taken: its slot is shard {number} of topology {home!r}, whose state "
-            f"is there; choose another id; `txbatch drop {home}` deletes that topology with all of its shards"
+            f"is there; choose another id; `txbatch drop {home}` deletes that topology with all of its shards, with "
+            f"--shards {int(number) + 1} or more also those that it no longer knows of"
         ).about(Trouble.STATE_CHANGED)
 
 

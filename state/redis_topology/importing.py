@@ -79,13 +79,21 @@ class RedisImport:
         self.left = tuple(key for key in found if not owned.has(keys, key))
         return [key for key in found if owned.has(keys, key) and not key.startswith(keys.staging)]
 
-    def begin(self) -> None:
-        """Deletes what unfinished imports have left, and begins this one."""
+    def refuse_taken(self) -> None:
+        """Refuses a name that a shard and a topology would have; called before anything is written.
+
+        Raises:
+            TopologyError: it is taken.
+        """
         if int(self._connection.call("EXISTS", self._keys.other_control)):
             raise TopologyError(
                 f"topology {self._keys.topology_id!r} cannot be imported: a shard and a topology would have that name; "
                 "nothing was changed; choose another topology id"
             ).about(Trouble.IMPORT_REFUSED)
+
+    def begin(self) -> None:
+        """Deletes what unfinished imports have left, and begins this one; raises as `refuse_taken`."""
+        self.refuse_taken()
         self._staged, self._vanishing, self._groups, self._calls = {}, set(), set(), 0
         left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
         for start in range(0, len(left), ENTRIES_AT_ONCE):

@@ -163,7 +163,7 @@ def test_a_start_that_dies_while_it_gives_a_shard_what_it_has_lost_is_continued_
 def test_what_nobody_has_kept_is_named(shard_count):
     """The server of all shards, or that of a shard and of the one that keeps its parts, have lost them."""
     world = after_run(shard_count)
-    keeper = wards_of(range(shard_count)).index(0) if shard_count > 1 else 0
+    keeper = wards_of(range(shard_count)).index([0]) if shard_count > 1 else 0
     for number in {0, keeper}:
         world.servers[number + 1].go_back(4)
     with pytest.raises(
@@ -187,13 +187,38 @@ def test_a_shard_keeps_only_so_many_parts_of_another(monkeypatch):
 @pytest.mark.parametrize("places", ["ab", "abc", "aabbcc", "abcabca", "aaab", "aaabb", "abbbbcccc"])
 def test_a_shards_parts_are_kept_on_another_server_if_there_is_room(places):
     wards = wards_of(places)
-    assert sorted(wards) == list(range(len(places)))
-    together = sum(places[number] == places[ward] for number, ward in enumerate(wards))
-    assert together == max(0, *(2 * places.count(each) - len(places) for each in places))
+    assert sorted(ward for each in wards for ward in each) == list(range(len(places)))
+    assert all(places[number] != places[ward] for number, each in enumerate(wards) for ward in each)
+    least = -(-max(map(places.count, places)) // (len(places) - max(map(places.count, places))))
+    assert max(map(len, wards)) <= max(1, least) + 1
+
+
+@pytest.mark.parametrize("places", ["ab", "abc", "aabbcc", "abcabc", "aaaabbbb"])
+def test_shards_that_are_spread_evenly_keep_the_parts_of_one_each(places):
+    assert [len(each) for each in wards_of(places)] == [1] * len(places)
 
 
 def test_on_one_server_nothing_is_kept_twice():
-    assert wards_of("aaa") == wards_of("a") == []
+    assert wards_of("aaa") == [[], [], []]
+    assert wards_of("a") == [[]]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 5])
+def test_a_server_of_most_shards_gets_back_what_it_has_lost(lost):
+    world = ShardedWorld(5, 2)
+    world.run(Random(8), TOTAL)
+    world.servers[1].go_back(lost)
+    world.run(Random(9), TOTAL)
+    world.check_done()
+
+
+def test_a_start_that_is_refused_for_a_shards_name_writes_nothing():
+    world = ShardedWorld(3)
+    world.servers[2].memory.execute_command("HSET", "{wc.1}:txbatch:control", "fence", "1")
+    before = [server.memory.content() for server in world.servers]
+    with pytest.raises(StateRefusedError, match=r"shard 1 of topology 'wc'.* is taken: a topology named 'wc\.1'"):
+        world.store().look()
+    assert [server.memory.content() for server in world.servers] == before
 
 
 def test_a_run_is_not_done_before_every_shard_has_confirmed():
