@@ -101,7 +101,8 @@ class Unit:
         first, last: the keys it reads, both included: values of the column as integers (days, microseconds), names of
             files, versions.
         row_count: how many rows they have; None if that is not known before they are read.
-        through: of everything up to its end: rows (or versions), and a digest of the files (or versions).
+        through: of everything up to its end: rows (or versions), and a digest of the files (or versions), or the sum of
+            a hash of every row's key.
     """
 
     kind: str
@@ -259,7 +260,7 @@ class DataFrameCoordinator(SpoutCoordinator):
             return InputChange()
         what = "versions" if unit.row_count is None else "rows"
         if behind[0] == unit.through[0]:
-            said = f"the input up to {unit.last!r} is not what was read: other files or versions are there now"
+            said = f"the input up to {unit.last!r} is not what was read: other rows, files or versions are there now"
         else:
             said = f"up to {unit.last!r} {unit.through[0]} {what} were read, and {behind[0]} are there now"
         return InputChange(changed=(f"{said}; what joined there is never read",))

@@ -123,6 +123,20 @@ def test_rows_that_join_below_the_position_are_named_at_the_next_start(cluster, 
     assert cluster.hash(SEEN) == numbers(100, 200)
 
 
+def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, session):
+    ids = [*range(20), 55]
+    made = topology(lambda spark: spark.createDataFrame([(n,) for n in ids], "id int"), ["id"], ColumnRanges("id", 10))
+    cluster.run(made)
+    ids.remove(3)
+    ids += [31, 70]
+    with pytest.raises(SourceError, match="the input up to 55 is not what was read: other rows"):
+        cluster.run(made)
+    ids.remove(31)
+    ids.append(3)
+    cluster.run(made)
+    assert cluster.hash(SEEN) == {**numbers(0, 20), "55": 1, "70": 1}
+
+
 def test_a_replay_reads_the_same_rows(cluster, session):
     keep = Keep(str(cluster.notes / "failed"), fail_at=2)
     found = cluster.run(topology(session.range(0, 300, 1, 4), ["id"], ColumnRanges("id", 100), keep=keep))
@@ -211,7 +225,7 @@ def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_nex
     with pytest.raises(SourceError, match="60 rows were read, and 63 are there now"):
         cluster.run(made)
     (path / "11.json").unlink()
-    with pytest.raises(SourceError, match="is not what was read: other files or versions are there now"):
+    with pytest.raises(SourceError, match="is not what was read: other rows, files or versions are there now"):
         cluster.run(made)
 
 

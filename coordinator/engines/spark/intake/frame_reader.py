@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -28,6 +29,8 @@ from coordinator.topology.building.topology import Topology
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
 
+KEYS_SUM = "sum(xxhash64(key) & 4294967295)"
+"""Tells rows of other keys, however many there are; of half a hash, since a sum of whole ones would overflow."""
 MAX_UNITS = 1_000_000
 """Units of a catalogue, which is kept in the driver's memory."""
 Call = Callable[[Callable[[], Catalogue]], Catalogue]
@@ -98,16 +101,21 @@ class SparkFrameReader:
         bucket = sql.expr(f"key div {width} - if(key % {width} < 0, 1, 0)")
         is_ahead = sql.lit(True) if after is None else sql.col("key") > sql.lit(after)
         grouped = self._whole().select(key.alias("key")).groupBy(bucket.alias("bucket"), is_ahead.alias("is_ahead"))
-        counted = grouped.agg(sql.min("key"), sql.max("key"), sql.count("*")).limit(MAX_UNITS + 1).collect()
+        told = (sql.min("key"), sql.max("key"), sql.count("*"), sql.expr(KEYS_SUM))
+        counted = grouped.agg(*told).limit(MAX_UNITS + 1).collect()
         _check_size(len(counted), "a larger width")
         if null_count := sum(row[4] for row in counted if row[0] is None):
             raise SourceError(
                 f"column {ranges.column!r} is NULL in {null_count} rows, which would belong to no transaction: leave "
                 "them out of the DataFrame, or give them a value"
             )
-        behind = sum(count for _, ahead, _, _, count in counted if not ahead)
-        ahead = sorted((first, last, count) for _, ahead, first, last, count in counted if ahead)
-        return Catalogue((behind, 0), tuple(self._chained(((*each, b"") for each in ahead), (behind, 0))))
+        read = [row for row in counted if not row[1]]
+        behind = through = sum(row[4] for row in read), sum(row[5] for row in read)
+        units = []
+        for _, _, first, last, count, keys in sorted((row for row in counted if row[1]), key=itemgetter(2)):
+            through = through[0] + count, through[1] + keys
+            units.append(Unit(str(ranges), first, last, count, through))
+        return Catalogue(behind, tuple(units))
 
     def _files(self, files: InputFiles, after: int | str | None) -> Catalogue:
         changed = "unix_micros(_metadata.file_modification_time)"  # as a time it would be told in the local zone
