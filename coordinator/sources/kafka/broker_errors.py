@@ -27,6 +27,9 @@ _ABSENT = frozenset(
 )
 
 
+_UNREACHED = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT})  # noqa: SLF001
+
+
 class AbsentTopicError(SourceError):
     """Brokers do not know the topic."""
 
@@ -84,7 +87,8 @@ def failure_of(
         )
     if is_lasting(inner):
         return SourceError(f"{where}; fix that, then run again")
-    return FailedException(f"{where}; it is tried again")
+    down = inner.code() in _UNREACHED
+    return FailedException(f"{where}; check that they run, and their port and security.protocol" if down else where)
 
 
 def refused_options(error: Exception, settings: ClientSettings) -> SourceError:

@@ -36,6 +36,8 @@ OURS = {
 }
 """Options the spout sets itself -> what to use instead."""
 SECRET_LENGTH_MIN = 4
+SCHEME = re.compile(r"(\w+)://")
+LISTENERS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 READER_DEFAULTS: Mapping[str, str | int] = {
     "fetch.wait.max.ms": 50,  # how long a reader that has come to the log's end keeps its next move waiting
     "fetch.queue.backoff.ms": 20,  # how long one whose queue was full, as between waves, keeps the next wave waiting
@@ -120,6 +122,11 @@ class ClientSettings:
         if not isinstance(self.servers, str) or not self.servers.strip() or "@" in self.servers:
             raise TopologyError(
                 "servers of the Kafka source are not text, empty or hold an '@'; give host:port,host:port"
+            )
+        if strange := [each for each in SCHEME.findall(self.servers) if each.lower() not in LISTENERS]:
+            raise TopologyError(
+                f"servers of the Kafka source are {self.servers!r}, and no client knows {strange[0]}://; give "
+                "host:port,host:port, and security.protocol as an option"
             )
         for name, value in self.options.items():
             _check_option(name, value)

@@ -130,7 +130,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
                 if is_again:
                     raise FailedException(
                         f"the log of partition {partition} of topic {self._topic.name!r} keeps moving away from "
-                        f"offset {at}; it is tried again"
+                        f"offset {at}"
                     ) from None
                 at, is_again = self._continued(topic_id, partition, at), True
                 continue

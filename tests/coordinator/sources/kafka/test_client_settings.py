@@ -91,7 +91,7 @@ def test_an_option_the_spout_sets_itself_is_refused_with_what_to_use(name):
         ClientSettings("h:1", {name: "x"})
 
 
-@pytest.mark.parametrize("servers", ["", "  ", "user:pw@h:1", None])
+@pytest.mark.parametrize("servers", ["", "  ", "user:pw@h:1", None, "kafka://h:1", "SSL://h:1,http://h:2"])
 def test_servers_that_are_none_are_refused(servers):
     with pytest.raises(TopologyError, match="give host:port"):
         ClientSettings(servers, {})
