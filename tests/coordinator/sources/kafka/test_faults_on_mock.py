@@ -68,7 +68,7 @@ def test_brokers_that_go_away_fail_the_attempt_with_the_reason(reader_of):
 
 def test_brokers_nobody_reaches_are_tried_again(unused_port):
     topic = BrokerTopic(ClientSettings(f"127.0.0.1:{unused_port}", {}), "t", reads_committed=True)
-    with pytest.raises(FailedException, match="check that they run, and their port and security.protocol"):
+    with pytest.raises(FailedException, match=r"check that they run, and their port and security\.protocol"):
         topic.look()
 
 
