@@ -28,7 +28,8 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
     if is_cut_off or (is_packed and is_related):
         is_being_read = is_related and not read.is_whole
         return True if is_long or is_being_read or (is_cut_off and found.is_whole) else None
-    return None if found.is_whole or is_related or is_long else False
+    is_likely = is_related or is_long or not read.stamp[3]  # without inodes any file may be one that was renamed
+    return None if found.is_whole or is_likely else False
 
 
 def is_renamed(read: PrefixMark, found: PrefixMark, *, was_removed: bool, is_related: bool) -> bool | None:
