@@ -30,6 +30,7 @@ test:  ## what every change must pass, in a quarter of an hour on two cores: mak
 nightly:  ## all tests and all evidence at length, in two hours: before an issue is closed, and every night
 	@tools/bootstrap.sh java redis-server maven prometheus go spin lowest-versions
 	TXBATCH_SIMULATION_SEEDS=1000 TXBATCH_RANDOM_RUNS=10000 TXBATCH_CSV_TEXTS=50000 TXBATCH_ROTATION_SEEDS=200 \
+		TXBATCH_ROTATION_FIRST=$$(( $$(date +%-j) * 200 )) \
 		TXBATCH_RESHARD_ROUNDS=20 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(MAKE) typing
 	$(PYTHON_ENV) -m tools.model
