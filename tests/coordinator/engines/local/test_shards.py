@@ -288,6 +288,7 @@ def test_a_slot_has_one_owner(redis_backend):
         assert not sharded.topology.drop().deleted, "a refused start writes nothing"
         with pytest.raises(TopologyError, match="a shard and a topology would have that name"):
             sharded.put_back(packed, 3)
+        assert not client.keys("{typed*}:txbatch:import"), "a refused import writes nothing"
         assert dump(client, "{typed.1}*") == before
         other.drop()
         sharded.topology.drop()
