@@ -151,7 +151,7 @@ class Stream:
         if not isinstance(node.what, ReadFrom | SentTo):
             raise self._wrong("these rows come from a step; call it on what stream, apply or commit returned")
         streams = streams_of(node.what.bolt, node.label)
-        if stream_id not in [*streams]:
+        if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
             raise self._wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
         return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id)
 

@@ -188,7 +188,7 @@ def digest_of(rows: Any) -> str:
 
 
 def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of a row's values; what is no list of names is refused, and so is one without any."""
+    """Returns the names of a row's values; anything but a list of at least one name is refused."""
     if isinstance(fields, str) or not names_in(fields):
         raise TopologyError(
             f"fields of {type(spout).__name__} takes a list of names, not {fields!r}; write [{fields!r}]"

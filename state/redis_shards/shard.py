@@ -150,14 +150,14 @@ class Shard(RedisTopology):
         """
         self._staged_keys = part.keys
         keys = [self.keys.control, self.keys.staged, self.keys.pause, self.keys.copies, *part.keys]
-        told: list[Argument] = [chain, str(last_txid), decision]  # the chain covers the content
-        content: list[Argument] = [*told, "\n".join(part.keys), part.sections, copy]
+        identity: list[Argument] = [chain, str(last_txid), decision]  # the chain is a digest of the rest
+        content: list[Argument] = [*identity, "\n".join(part.keys), part.sections, copy]
         for _ in range(PAUSE_LOOKS):
-            reply = yield from self._write("stage_part", keys, [*content, "waits"], told)
+            reply = yield from self._write("stage_part", keys, [*content, "waits"], identity)
             if reply.status is not CommitStatus.PAUSED:
                 return self._named(reply)
             self._sleep(PAUSE_LOOK_S)
-        return self._named((yield from self._write("stage_part", keys, [*content, ""], told)))
+        return self._named((yield from self._write("stage_part", keys, [*content, ""], identity)))
 
     def make_durable(self) -> None:
         """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision.
@@ -239,11 +239,11 @@ class Shard(RedisTopology):
         return self._connection
 
     def _write(
-        self, name: str, keys: Sequence[str], arguments: Sequence[Argument], told: Sequence[Argument] | None = None
+        self, name: str, keys: Sequence[str], arguments: Sequence[Argument], identity: Sequence[Argument] | None = None
     ) -> Asking[CommitReply]:
-        """Makes the owner's next write; `told` are the arguments that tell it from any other, if not all are needed."""
+        """Makes the owner's next write; `identity` tells it from any other, by default all arguments do."""
         owned = self._ownership()
-        head = [*owned.arguments(), call_digest([name, *(told or arguments)]), *_NO_DESCRIPTIONS]
+        head = [*owned.arguments(), call_digest([name, *(identity or arguments)]), *_NO_DESCRIPTIONS]
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             self._owned = owned.after_write()

@@ -34,7 +34,7 @@ from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_fie
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
 from state.redis_server.fitness import ServerWatch
-from state.redis_shards.asking import Asking, asked_together
+from state.redis_shards.asking import Asking, Result, asked_together
 from state.redis_shards.copies import PartCopy, wards_of
 from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
@@ -43,7 +43,6 @@ from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble
 
 Given = TypeVar("Given")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,11 +122,11 @@ class SparkEngine(WaveEngine):
         self._watch.check()
         jobs = self._deployment.jobs
         story = overdue_story(self._context, name) or crash_story(error)
-
-        def do_nothing() -> None:
-            jobs.run(Frames(jobs.seeds(1), (does_nothing,)), [0])
-
-        return blamed(story, do_nothing, has_processed=self._has_processed)
+        return blamed(
+            story,
+            lambda: jobs.run(Frames(jobs.seeds(1), (does_nothing,)), [0]),
+            has_processed=self._has_processed,
+        )
 
     def cancel(self, wave_id: int) -> None:
         """Cancels the jobs of a wave."""

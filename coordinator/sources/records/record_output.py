@@ -223,7 +223,7 @@ def _sent(collector: BatchOutputCollector, columns: list[list[Any]]) -> bool:
 
 
 def refuse_text(origin_fields: Sequence[str]) -> None:
-    """Refuses what is no list of names (driver).
+    """Refuses anything but a list of names (driver).
 
     Raises:
         TopologyError: it is a text, whose letters would be taken for names, or something else.

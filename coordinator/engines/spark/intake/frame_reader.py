@@ -30,7 +30,7 @@ from state.codec import digest64
 from state.errors import SourceError, TopologyError
 
 KEYS_SUM = "sum(xxhash64(key) & 4294967295)"
-"""Tells rows of other keys, however many there are; of half a hash, since a sum of whole ones would overflow."""
+"""Differs for rows with other keys, even if there are as many; half of each hash, so that the sum cannot overflow."""
 MAX_UNITS = 1_000_000
 """Units of a catalogue, which is kept in the driver's memory."""
 Call = Callable[[Callable[[], Catalogue]], Catalogue]
@@ -101,8 +101,8 @@ class SparkFrameReader:
         bucket = sql.expr(f"key div {width} - if(key % {width} < 0, 1, 0)")
         is_ahead = sql.lit(True) if after is None else sql.col("key") > sql.lit(after)
         grouped = self._whole().select(key.alias("key")).groupBy(bucket.alias("bucket"), is_ahead.alias("is_ahead"))
-        told = (sql.min("key"), sql.max("key"), sql.count("*"), sql.expr(KEYS_SUM))
-        counted = grouped.agg(*told).limit(MAX_UNITS + 1).collect()
+        figures = (sql.min("key"), sql.max("key"), sql.count("*"), sql.expr(KEYS_SUM))
+        counted = grouped.agg(*figures).limit(MAX_UNITS + 1).collect()
         _check_size(len(counted), "a larger width")
         if null_count := sum(row[4] for row in counted if row[0] is None):
             raise SourceError(
