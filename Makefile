@@ -31,7 +31,7 @@ nightly:  ## all tests and all evidence at length, in two hours: before an issue
 	@tools/bootstrap.sh java redis-server maven prometheus go spin lowest-versions
 	TXBATCH_SIMULATION_SEEDS=1000 TXBATCH_RANDOM_RUNS=10000 TXBATCH_CSV_TEXTS=50000 TXBATCH_ROTATION_SEEDS=200 \
 		TXBATCH_ROTATION_FIRST=$$(( $$(date +%-j) * 200 )) \
-		TXBATCH_RESHARD_ROUNDS=20 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+		TXBATCH_RESHARD_ROUNDS=20 TXBATCH_RANDOM_PROGRAMS=2000 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(MAKE) typing
 	$(PYTHON_ENV) -m tools.model
 	$(PYTHON_ENV) -m tests.support.chaos.nemesis --minutes 10

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-from coordinated_bolt.streams.records import is_record_class, record_fields
+from coordinated_bolt.streams.records import field_types, is_record_class, record_fields
 from state.errors import TopologyError
 from state.keys import check_name
 
 DEFAULT_STREAM = "default"
+UNTYPED: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,14 @@ class StreamSpec:
         direct: whether the emitter names the receiving task (`emit_direct`).
         stands_for: component and stream whose names its tuples bear; None for their own. Only in a replay of dead
             letters.
+        types: of those fields for which one is declared; the short form compares them with its states.
     """
 
     stream_id: str
     fields: tuple[str, ...]
     direct: bool = False
     stands_for: tuple[str, str] | None = None
+    types: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 class OutputFieldsDeclarer:
@@ -41,11 +45,20 @@ class OutputFieldsDeclarer:
         self._component_id = component_id
         self.streams: dict[str, StreamSpec] = {}
 
-    def declare(self, fields: Sequence[str] | type[Any], *, direct: bool = False) -> None:
+    def declare(
+        self, fields: Sequence[str] | type[Any], *, direct: bool = False, types: Mapping[str, Any] = UNTYPED
+    ) -> None:
         """Declares the default stream."""
-        self.declare_stream(DEFAULT_STREAM, fields, direct=direct)
+        self.declare_stream(DEFAULT_STREAM, fields, direct=direct, types=types)
 
-    def declare_stream(self, stream_id: str, fields: Sequence[str] | type[Any], *, direct: bool = False) -> None:
+    def declare_stream(
+        self,
+        stream_id: str,
+        fields: Sequence[str] | type[Any],
+        *,
+        direct: bool = False,
+        types: Mapping[str, Any] = UNTYPED,
+    ) -> None:
         """Declares a named stream.
 
         Args:
@@ -53,6 +66,7 @@ class OutputFieldsDeclarer:
             fields: names of a tuple's values, in order; or a NamedTuple or dataclass that has them, whose objects may
                 then be emitted.
             direct: whether the emitter names the receiving task.
+            types: field -> type, perhaps ``| None``, of those whose values always have it; a record class says itself.
 
         Raises:
             TopologyError: the name is invalid, the stream is declared twice, or the fields are not a sequence of
@@ -62,7 +76,7 @@ class OutputFieldsDeclarer:
         if stream_id in self.streams:
             raise TopologyError(f"component {self._component_id!r} declares stream {stream_id!r} twice")
         if is_record_class(fields):
-            fields = record_fields(fields)
+            types, fields = field_types(fields), record_fields(fields)
         if isinstance(fields, (str, type)) or not all(isinstance(name, str) and name for name in fields):
             raise TopologyError(
                 f"component {self._component_id!r} declares fields {fields!r} on stream {stream_id!r}; "
@@ -70,4 +84,4 @@ class OutputFieldsDeclarer:
             )
         if len(set(fields)) != len(fields):
             raise TopologyError(f"component {self._component_id!r} names a field twice in {tuple(fields)!r}; keep one")
-        self.streams[stream_id] = StreamSpec(stream_id, tuple(fields), direct)
+        self.streams[stream_id] = StreamSpec(stream_id, tuple(fields), direct, types={**types})

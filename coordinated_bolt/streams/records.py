@@ -6,7 +6,7 @@ one as its `output_fields`, and emit its objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import repeat
@@ -74,6 +74,14 @@ def record_fields(record_class: Any) -> tuple[str, ...]:
     return names
 
 
+def field_types(record_class: Any) -> dict[str, Any]:
+    """Returns the types of a record's values, by name; none if its module is not here, which knows their names."""
+    try:
+        return get_type_hints(record_class)
+    except NameError:  # the class travels by value
+        return {}
+
+
 def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
     """Returns a record as a row of a stream; None if it is no record, or has other fields than the stream."""
     kind: Any = type(value)
@@ -100,10 +108,7 @@ class RecordReader:
     def __init__(self, record_class: type[Any]) -> None:
         self._record_class = record_class
         self._is_named_tuple = "_make" in vars(record_class)
-        try:
-            hints = get_type_hints(record_class)
-        except NameError:  # of a class that travels by value, without the module that knows the name
-            hints = {}
+        hints = field_types(record_class)
         self._allowed = {name: _allowed(hints.get(name, Any)) for name in record_fields(record_class)}
 
     def read(self, batch: TupleBatch) -> tuple[Iterator[Any], Iterator[Any]]:
@@ -123,7 +128,16 @@ class RecordReader:
         left = iter(first)
         if self._is_named_tuple:  # whose own __new__ is a Python function around this one
             return map(tuple.__new__, repeat(self._record_class), zip(left, *others, strict=True)), left
-        return map(self._record_class, left, *others), left
+        return self._made(left, *others), left
+
+    def _made(self, *columns: Iterable[Any]) -> Iterator[Any]:
+        """Yields records; `map` would take a StopIteration of the user's `__post_init__` for the end."""
+        for values in zip(*columns, strict=True):
+            try:
+                yield self._record_class(*values)
+            except StopIteration as error:
+                name = self._record_class.__name__
+                raise RuntimeError(f"{name} raised StopIteration; give next() a default, or raise another") from error
 
     def _wrong_type(self, name: str, value: Any, origin: TupleOrigin) -> WrongTypeError:
         kinds: list[type] = [kind for kind in (str, bytes, float, int, bool) if kind in self._allowed[name]]

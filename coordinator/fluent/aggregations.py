@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 from abc import ABC
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Context, Inexact, InvalidOperation, Overflow, localcontext
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow, localcontext
 from heapq import nlargest
 from itertools import repeat
 from typing import Any, ClassVar
@@ -25,12 +25,21 @@ from state.kinds.keyed_state import KeyedState
 from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle, check_most
 from state.kinds.value_states import ValueState
+from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 from state.values.value_form import canonical_json
 
 EXACT = Context(prec=5_000, traps=[Inexact, InvalidOperation, Overflow])
 """Adds Decimals without rounding them; Python's own context keeps 28 digits."""
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
+_SUMMANDS: Mapping[ValueType, frozenset[type]] = {
+    ValueType.INT: frozenset({int, bool}),
+    ValueType.FLOAT: frozenset({float, int, bool}),
+    ValueType.DECIMAL: frozenset({Decimal, int, bool}),
+}
+"""Type of a sum -> what may be added up to it."""
+_ORDERED = frozenset({int, bool, str})
+"""Types whose values are all in one order; of others, each value is looked at."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class Aggregation(ABC):
         kinds: the kinds of state that it can be kept in.
         value_types: and what these may hold.
         combines: whether a batch is combined before it is grouped; if not, every row travels.
+        compares: whether it compares the values of its first field, so that rows without one become dead letters.
         reads: whether it reads the state.
     """
 
@@ -54,12 +64,27 @@ class Aggregation(ABC):
     kinds: ClassVar[tuple[StateKind, ...]] = (StateKind.HASH, StateKind.VALUE)
     value_types: ClassVar[tuple[ValueType, ...]] = tuple(ValueType)
     combines: ClassVar[bool] = True
+    compares: ClassVar[bool] = False
     reads: ClassVar[bool] = True
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        """The fields of the values that travel to the state; what is combined has other names than its group."""
-        return tuple(f"{name}_" if name in self.group else name for name in self.takes)
+    def sent(self) -> tuple[str, ...]:
+        """The fields that travel to the state, those of the group and then those of the values; no name repeats."""
+        names: list[str] = []
+        for wanted in (*self.group, *self._gives):
+            name = wanted
+            while name in names:
+                name += "_"
+            names.append(name)
+        return tuple(names)
+
+    @property
+    def _gives(self) -> tuple[str, ...]:
+        return self.takes
+
+    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+        """Returns the first of its first field's values that it cannot take, even if others are better, and why."""
+        return None
 
     def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
         """Returns the state to keep it in (driver).
@@ -150,10 +175,13 @@ class Summing(Aggregation):
                 for key, value in zip(self._groups(group), values[0], strict=False):
                     combined[key] += value
         except TypeError as error:
-            summand, total = cut(value), cut(combined[key])
             raise TypeError(
-                f"{summand} cannot be added to {total}; map field {self.takes[0]!r} to numbers of one type"
+                f"{cut(value)} cannot be added to {cut(combined[key])}; give numbers of one type"
             ) from error
+
+    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+        fine = _SUMMANDS[state.value_type]
+        return None if fine.issuperset(map(type, values)) else first_wrong(values, state.check_increment)
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         if isinstance(state, ValueState):
@@ -170,8 +198,11 @@ class Counting(Summing):
     value_types = (ValueType.INT, ValueType.FLOAT)
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return ("count_",) if "count" in self.group else ("count",)
+    def _gives(self) -> tuple[str, ...]:
+        return ("count",)
+
+    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+        return None
 
     def start(self) -> Any:
         return Counter()
@@ -186,10 +217,14 @@ class Extreme(Aggregation):
 
     least: bool
 
+    compares = True
     value_types = (*_NUMBERS, ValueType.STR, ValueType.BYTES)
 
     def merged(self, one: Any, other: Any) -> Any:
         return min(one, other) if self.least else max(one, other)
+
+    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+        return state.first_wrong_value(values)
 
 
 @dataclass(frozen=True)
@@ -201,6 +236,10 @@ class Collecting(Aggregation):
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
         combined.update(dict.fromkeys(self._groups(group)))
+
+    @property
+    def _gives(self) -> tuple[str, ...]:
+        return ()
 
     def columns(self, combined: Any) -> list[Any]:
         return self._ungrouped(combined.keys())
@@ -215,6 +254,7 @@ class Ranking(Aggregation):
 
     most: int
 
+    compares = True
     kinds = (StateKind.SORTED_SET,)
     reads = False
 
@@ -238,6 +278,9 @@ class Ranking(Aggregation):
 
     def merged(self, one: Any, other: Any) -> Any:
         return max(one, other)
+
+    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+        return state.first_wrong_value(values)
 
     def columns(self, combined: Any) -> list[Any]:
         parts: dict[Any, list[Any]] = {}
@@ -268,6 +311,7 @@ class Ranking(Aggregation):
 class Latest(Aggregation):
     """The row with the greatest value of its first field, as a JSON object; of equal ones the last by their text."""
 
+    compares = True
     value_types = (ValueType.JSON,)
 
     def _values(self, values: ColumnLists) -> Iterable[Any]:
@@ -281,6 +325,9 @@ class Latest(Aggregation):
         is_later = canonical_json(other) > canonical_json(one) if before == after else after > before
         return other if is_later else one
 
+    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+        return None if _ORDERED.issuperset(map(type, values)) else first_wrong(values, _check_order)
+
 
 @dataclass(frozen=True)
 class Reducing(Aggregation):
@@ -292,8 +339,8 @@ class Reducing(Aggregation):
     combines = False
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return self.takes
+    def sent(self) -> tuple[str, ...]:
+        return (*self.group, *self.takes)
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         reduced = _stored(state, keys)
@@ -301,6 +348,18 @@ class Reducing(Aggregation):
             before = reduced[key]
             reduced[key] = self.function.call(copy.deepcopy(self.initial) if before is None else before, *row)
         _store(state, reduced)
+
+
+def has_order(value: Any) -> bool:
+    """Returns whether there is a value, and no part of it is None, which is neither before nor after any other."""
+    return all(map(has_order, value)) if isinstance(value, list | tuple) else value is not None
+
+
+def _check_order(value: Any) -> None:
+    """Refuses what `latest_by` cannot compare with another value of its type, or cannot keep."""
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
+        raise TypeError("an object has no order; give a number or a text, such as a time")
+    canonical_json(value)
 
 
 def read_ahead(state: DeclaredState, key: str | None) -> DeclaredState:

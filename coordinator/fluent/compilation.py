@@ -7,17 +7,17 @@ component of its own are a user's bolt, a state that rows pass, and the refusal 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
-from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
 from coordinator.fluent.keepers import Keeper, Lookup
-from coordinator.fluent.row_steps import RowStep
+from coordinator.fluent.kept_in import FieldOrigin, KeptIn
+from coordinator.fluent.row_steps import FilterStep, MapStep, RowStep
 from coordinator.fluent.user_function import step_of
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
@@ -31,11 +31,6 @@ _ID_MAX = 64
 class ReadFrom(NamedTuple):
     bolt: Any
     parallelism: int | None
-
-
-class KeptIn(NamedTuple):
-    aggregation: Aggregation
-    state: DeclaredState
 
 
 class PassedBy(NamedTuple):
@@ -73,6 +68,7 @@ class StreamNode:
         what: it was.
         said: the method, and the user's file and line; messages show it.
         fields: of the rows that leave it.
+        types: of those fields for which the component that emits them declares one.
         label: names its component.
         parents: whose rows it gets.
         children: who gets its rows.
@@ -81,6 +77,7 @@ class StreamNode:
     what: Said
     said: str
     fields: tuple[str, ...]
+    types: Mapping[str, Any]
     label: str
     parents: tuple[StreamNode, ...] = ()
     children: list[StreamNode] = field(default_factory=list)
@@ -99,6 +96,17 @@ class StreamNode:
             shown = ", ".join(map(repr, streams))
             return f"{self.said} emits nothing on its default stream; name another by .output(...): {shown}"
         return f"{self.said} emits nothing; set its output_fields"
+
+    def origin_of(self, name: str) -> FieldOrigin:
+        """Returns which step, or component, made a field of its rows."""
+        what, parent = self.what, self.parents[0] if self.parents else self
+        if isinstance(what, MapStep) and what.layout[self.fields.index(name)] >= len(parent.fields):
+            return FieldOrigin(str(what.function))
+        if isinstance(what, RowStep | Refusal | PassedBy) and name in parent.fields:
+            origin = parent.origin_of(name)
+            is_asked = isinstance(what, FilterStep | Refusal) and parent.fields.index(name) in what.positions
+            return origin._replace(is_filtered=origin.is_filtered or is_asked)
+        return FieldOrigin(self.said, self.types.get(name))
 
     def is_fused(self) -> bool:
         """Whether it runs, at least by half, where its parent's rows are."""
@@ -150,7 +158,7 @@ class Compilation:
     def _add(self, node: StreamNode) -> None:
         what, parent, kept = node.what, node.parents[0], node.kept()
         if kept is not None:
-            self._add_kept(node, *kept)
+            self._add_kept(node, kept)
             return
         match what:
             case RowStep():
@@ -175,17 +183,17 @@ class Compilation:
             case OutputOf():
                 self._streams[node] = self._streams[parent][0], what.stream_id
 
-    def _add_kept(self, node: StreamNode, aggregation: Aggregation, state: DeclaredState) -> None:
-        parent, group = node.parents[0], aggregation.group
+    def _add_kept(self, node: StreamNode, kept: KeptIn) -> None:
+        parent, aggregation, group = node.parents[0], kept.aggregation, kept.aggregation.group
         places = self._places(parent) if not aggregation.combines else []
         if not places:
             host = self._host(parent)
-            stream_id = _new_stream(host.bolt, state.name, (*group, *aggregation.gives))
+            stream_id = _new_stream(host.bolt, kept.state.name, aggregation.sent)
             grouped, taken = (tuple(map(parent.fields.index, names)) for names in (group, aggregation.takes))
-            host.pipe.outlets.append(CombiningOutlet(stream_id, aggregation, grouped, taken))
+            host.pipe.outlets.append(CombiningOutlet(stream_id, kept, grouped, taken))
             places = [(host.component_id, stream_id)]
-        keeper = Keeper(aggregation, state)
-        self._set(node.label, keeper, _grouping(group), places, is_committer=True)
+        keeper = Keeper(aggregation, kept.state)
+        self._set(node.label, keeper, _grouping(aggregation.sent[: len(group)]), places, is_committer=True)
 
     def _set_fused(self, label: str, said: str, parent: StreamNode) -> _Host:
         bolt = FusedBolt(said)

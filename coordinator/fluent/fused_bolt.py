@@ -16,7 +16,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt, BatchOutputCo
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuple_batch import TupleBatch
-from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.row_steps import ColumnLists, RowStep
 from coordinator.fluent.user_function import Explained, UserFunction, place_of
 
@@ -66,13 +66,14 @@ class CombiningOutlet(Outlet):
     """Combines what the attempt has on this task, and emits one row for each group when the batch ends.
 
     Attributes:
+        kept: how.
         group: positions of the fields of a group.
         values: positions of the fields that are aggregated.
         combined: what the rows are combined into; None before the first.
     """
 
     stream_id: str
-    aggregation: Aggregation
+    kept: KeptIn
     group: tuple[int, ...]
     values: tuple[int, ...]
     combined: Any = None
@@ -80,14 +81,15 @@ class CombiningOutlet(Outlet):
     def take(self, columns: ColumnLists, collector: BatchOutputCollector) -> None:
         group, values = ([columns[place] for place in places] for places in (self.group, self.values))
         if self.combined is None:
-            self.combined = self.aggregation.start()
-        with Explained(self.aggregation.said):
-            self.aggregation.add(self.combined, group, values)
+            self.combined = self.kept.aggregation.start()
+        group, values = self.kept.taken(group, values, collector)
+        with Explained(self.kept.aggregation.said):
+            self.kept.aggregation.add(self.combined, group, values)
 
     def finish(self, collector: BatchOutputCollector) -> None:
         if self.combined:
-            with Explained(self.aggregation.said):
-                rows = self.aggregation.columns(self.combined)
+            with Explained(self.kept.aggregation.said):
+                rows = self.kept.aggregation.columns(self.combined)
             collector.emit_batch(rows, self.stream_id)
 
 
@@ -154,7 +156,7 @@ class FusedBolt(PipedBolt):
         *columns, places = (*columns, list(range(len(batch))))
         for refusal in self.refusals:
             given = [columns[position] for position in refusal.positions]
-            verdicts = list(map(bool, refusal.predicate.each(given)))
+            verdicts = refusal.predicate.verdicts(given)
             if any(verdicts):
                 reasons = refusal.reasons([list(compress(column, verdicts)) for column in given])
                 for place, reason in zip(compress(places, verdicts), reasons, strict=True):

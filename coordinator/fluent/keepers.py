@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, ClassVar
 
 from committers.committer import ICommitter
@@ -41,7 +41,7 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
             return
         aggregation = self._aggregation
         with Explained(aggregation.said):
-            columns = columns_of(self._batches, (*aggregation.group, *aggregation.gives))
+            columns = columns_of(self._batches, aggregation.sent)
             parts = columns.pop(0) if self._has_parts else None
             if len(aggregation.group) == self._has_parts:  # there is no key
                 columns.insert(0, [None] * len(columns[0]))
@@ -122,12 +122,8 @@ class Enriching(Lookup):
 
 
 def columns_of(batches: Sequence[TupleBatch], fields: Sequence[str]) -> ColumnLists:
-    """Returns the values of fields in all batches, in the order in which they arrived."""
-    columns = [batches[0].column(name) for name in fields]
-    for batch in batches[1:]:
-        for name, column in zip(fields, columns, strict=True):
-            column.extend(batch.column(name))
-    return columns
+    """Returns the values of fields, some named twice perhaps, in all batches, in the order in which they arrived."""
+    return [list(chain.from_iterable(batch.column(name) for batch in batches)) for name in fields]
 
 
 def parts_of(state: Any, parts: list[Any] | None, columns: ColumnLists) -> Iterator[tuple[Any, ColumnLists]]:
@@ -136,6 +132,8 @@ def parts_of(state: Any, parts: list[Any] | None, columns: ColumnLists) -> Itera
         yield state, columns
         return
     places: dict[Any, list[int]] = {}
+    if wrong := state.first_wrong_part(parts):  # first of all: parts of different types may be equal
+        raise wrong.error
     for place, part in enumerate(parts):
         places.setdefault(part, []).append(place)
     for part, chosen in places.items():

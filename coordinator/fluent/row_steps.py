@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from inspect import isawaitable, isgenerator
 from itertools import chain, compress, repeat
 from typing import Any, TypeAlias
 
@@ -40,13 +39,10 @@ class RowStep(ABC):
 
 @dataclass(frozen=True)
 class FilterStep(RowStep):
-    """Passes on the rows of which the function says yes."""
+    """Keeps the rows for which the function returns true."""
 
     def apply(self, columns: ColumnLists) -> ColumnLists:
-        given = self.given(columns)
-        verdicts = self.function.each(given)
-        if verdicts and (isgenerator(verdicts[0]) or isawaitable(verdicts[0])):  # which are true, whatever they give
-            raise self.function.wrong(given, 0, verdicts[0], "return True or False, without a yield or async")
+        verdicts = self.function.verdicts(self.given(columns))
         return columns if all(verdicts) else [list(compress(column, verdicts)) for column in columns]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
@@ -23,7 +24,6 @@ from coordinator.fluent.aggregations import (
 )
 from coordinator.fluent.compilation import (
     Compilation,
-    KeptIn,
     MergedRows,
     OutputOf,
     PassedBy,
@@ -35,6 +35,7 @@ from coordinator.fluent.compilation import (
 )
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
+from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
 from coordinator.fluent.user_function import UserFunction, module_of, name_of, said_here, step_of
 from coordinator.option_checks import names_in
@@ -67,7 +68,7 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
         TopologyError: `source` is not a transactional spout.
     """
     TransactionalTopologyBuilder("checked", name, source, parallelism)
-    node = StreamNode(ReadFrom(source, parallelism), said_here(), _default_fields(streams_of(source, name)), name)
+    node = StreamNode(ReadFrom(source, parallelism), said_here(), *_default_rows(streams_of(source, name)), name)
     return Stream([node], node, set())
 
 
@@ -118,7 +119,7 @@ class Stream:
         )
 
     def filter(self, function: Callable[..., Any], *, of: Fields | None = None) -> Stream:
-        """Passes on the rows of which the function says yes."""
+        """Keeps the rows for which the function returns true."""
         return self._step(function, of, self.fields, FilterStep)
 
     def apply(self, bolt: IBatchBolt | IBasicBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
@@ -153,7 +154,7 @@ class Stream:
         streams = streams_of(node.what.bolt, node.label)
         if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
             raise self._wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
-        return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id)
+        return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id, types=streams[stream_id].types)
 
     def merge(self, *others: Stream) -> Stream:
         """Returns the stream of the rows of this stream and of others, which have the same fields.
@@ -338,7 +339,8 @@ class Stream:
         grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._given(by))
         label = name or id_of(getattr(bolt, "__name__", type(bolt).__name__))
         streams = streams_of(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
-        return self._to(SentTo(bolt, grouping, is_committer), _default_fields(streams), label)
+        fields, types = _default_rows(streams)
+        return self._to(SentTo(bolt, grouping, is_committer), fields, label, types=types)
 
     def _keep(self, kind: Callable[..., Aggregation], key: str | None, into: DeclaredState, **more: Any) -> Stream:
         self._to(self._kept(kind, key, into, **more), self.fields, into.name)
@@ -354,13 +356,21 @@ class Stream:
     ) -> KeptIn:
         """Returns an aggregation with a state that fits."""
         aggregation = kind(said_here(), self._group(key, into), tuple(takes), **more)
-        self._given((*aggregation.group, *aggregation.takes))
-        return KeptIn(aggregation, aggregation.fitted(into, key))
+        named = self._given((*aggregation.group, *aggregation.takes))
+        state = aggregation.fitted(into, key)
+        kept = KeptIn(aggregation, state, {name: self._node.origin_of(name) for name in named})
+        kept.check_declared()
+        return kept
 
     def _group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
         """Returns the fields that tell the part of a state, if it has parts, and the key."""
         if not isinstance(into, StateHandle | StateFamily):
             raise self._wrong(f"{into!r} is no state; give one, as in HashState('counts')")
+        if not isinstance(key, str | None):
+            raise self._wrong(
+                f"key {key!r} is a {type(key).__name__}; name one field, and to group by several, first make one of "
+                "them, as in key_by(lambda a, b: f'{a}|{b}', of=['a', 'b'])"
+            )
         if isinstance(into, StateFamily) and into.expire_at is not None:
             self._modules.add(module_of(into.expire_at))
         return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
@@ -392,9 +402,16 @@ class Stream:
         self._modules.add(module_of(function))
         return UserFunction(function, said_here())
 
-    def _to(self, what: Said, fields: tuple[str, ...], label: str, *others: StreamNode) -> Stream:
+    def _to(
+        self,
+        what: Said,
+        fields: tuple[str, ...],
+        label: str,
+        *others: StreamNode,
+        types: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Stream:
         said = said_here()
-        node = StreamNode(what, said, fields, label or step_of(said), (self._node, *others))
+        node = StreamNode(what, said, fields, types, label or step_of(said), (self._node, *others))
         for parent in node.parents:
             parent.children.append(node)
         self._nodes.append(node)
@@ -404,5 +421,7 @@ class Stream:
         return TopologyError(f"{said_here()}: {text}")
 
 
-def _default_fields(streams: Mapping[str, StreamSpec]) -> tuple[str, ...]:
-    return streams[DEFAULT_STREAM].fields if DEFAULT_STREAM in streams else ()
+def _default_rows(streams: Mapping[str, StreamSpec]) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """Returns the fields of a component's default stream, and the types it declares for them."""
+    found = streams.get(DEFAULT_STREAM)
+    return (found.fields, found.types) if found else ((), {})

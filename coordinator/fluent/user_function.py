@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import isawaitable, isgenerator
 from operator import length_hint
 from typing import Any
 
 from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_code import is_ours
 from coordinated_bolt.user_traceback import WrongAnswerError
+from state.values.own_copy import ATOMS
 
 _MANY = frozenset({list, tuple})
 _NO_ROWS = (str, bytes, type(None))
+_MUTABLE = (list, dict, set, tuple, bytearray, deque)
+"""What may be changed, or hold something that may."""
 _SHOWN_MAX = 100
 
 
@@ -35,13 +41,37 @@ class UserFunction:
         return f"{step}({name_of(self.function)}){at}{place}"
 
     def each(self, columns: Sequence[list[Any]]) -> list[Any]:
-        """Returns what it returns for each row; what it raises says for which."""
-        rows = [iter(column) for column in columns]
+        """Returns what it returns for each row; what it raises says for which.
+
+        Lists and mappings reach it as copies, for other steps are given the same ones, and other rows may hold them.
+        """
+        rows = [iter(_own(column)) for column in columns]
         try:
-            return list(map(self.function, *rows))
+            answers = list(map(self.function, *rows))
         except Exception as error:
             self._explain(error, columns, len(columns[0]) - length_hint(rows[0]) - 1)
             raise
+        if (place := len(answers)) < len(columns[0]):  # which `map` takes for the end of the rows
+            raise WrongAnswerError(
+                f"{self}, given {_shown(columns, place)}, raised StopIteration, as next() does when nothing is left; "
+                "give next() a default, or raise another error"
+            )
+        return answers
+
+    def verdicts(self, columns: Sequence[list[Any]]) -> list[bool]:
+        """Returns for each row whether what it returns is true."""
+        verdicts = self.each(columns)
+        if {bool}.issuperset(map(type, verdicts)):
+            return verdicts
+        for place, answer in enumerate(verdicts):
+            if isgenerator(answer) or isawaitable(answer):  # which are true, whatever they give
+                raise self.wrong(columns, place, answer, "return True or False, without a yield or async")
+            try:
+                verdicts[place] = bool(answer)
+            except Exception as error:
+                self._explain(error, columns, place)
+                raise
+        return verdicts
 
     def call(self, *values: Any) -> Any:
         """Returns what it returns for one row."""
@@ -60,7 +90,7 @@ class UserFunction:
             if isinstance(result, _NO_ROWS) or not hasattr(result, "__iter__"):
                 raise self.wrong(columns, place, result, "return a list, or yield")
             try:
-                results[place] = list(result)
+                results[place] = [one if type(one) in ATOMS else _owned(one) for one in result]
             except Exception as error:
                 self._explain(error, columns, place)
                 raise
@@ -122,6 +152,17 @@ def module_of(function: Callable[..., Any]) -> str:
     if isinstance(function, partial):
         return module_of(function.func)
     return str(getattr(function, "__module__", None) or type(function).__module__)
+
+
+def _own(column: list[Any]) -> list[Any]:
+    """Returns a column whose lists and mappings nobody else has."""
+    if any(issubclass(kind, _MUTABLE) for kind in {*map(type, column)}):
+        return list(map(_owned, column))
+    return column
+
+
+def _owned(value: Any) -> Any:
+    return copy.deepcopy(value) if isinstance(value, _MUTABLE) else value
 
 
 def _shown(columns: Sequence[list[Any]], place: int) -> str:

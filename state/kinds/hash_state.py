@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex, overload
 
 from state.commits.write_set import WriteSet
@@ -67,8 +67,9 @@ class HashState(KeyedState[Value]):
         self.fields_expire = fields_expire
         self._is_counting = False
         self._counts: dict[Any, int] | None = None
-        self._is_text = self.field_type is ValueType.STR
         self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
+        fine: dict[type[Any], Callable[[Any], bool]] = {str: str.isascii, int: _is_in_range, bytes: bool}
+        self._is_fine = fine[self._plain_field]
 
     def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
@@ -102,7 +103,7 @@ class HashState(KeyedState[Value]):
             if known is not None:
                 counts[field] = known + by
                 return
-            if not self._is_text or field.isascii():  # type: ignore[union-attr] # it is a str
+            if self._is_fine(field):
                 counts[field] = by
                 return
         if self.fields_expire:
@@ -110,7 +111,7 @@ class HashState(KeyedState[Value]):
                 f"state {self.name!r} was given an increment, but its fields expire: what it is added to may be gone; "
                 "put values, or count in parts that expire, as in per(...)"
             )
-        by = self._check_delta(by)
+        by = self.check_increment(by)
         self._add(self._check("field", field, self.field_type), by)
 
     def increment_many(
@@ -214,3 +215,7 @@ class HashState(KeyedState[Value]):
         wanted = list(dict.fromkeys(given))
         found = self._read(wanted) if wanted else {}
         return {field: None if value is MISSING else self._from_stored(value) for field, value in found.items()}
+
+
+def _is_in_range(field: int) -> bool:
+    return _MIN_INTEGER <= field <= MAX_INTEGER

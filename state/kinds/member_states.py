@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, Item, StateHandle, check_most, declared_type
+from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 
 
@@ -152,13 +153,16 @@ class SortedSetState(KeyedState[Item]):
         self.retention = _retention(name, keep_highest, keep_lowest)
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
 
+    def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
+        return None if self._are_plain(values, ValueType.FLOAT) else first_wrong(values, self._score)
+
     def put(self, member: Item, score: float) -> None:
         """Sets a member's score; in a bounded set only if it is better than the one it has.
 
         Raises:
             TypeError, ValueError: member or score has the wrong type, or the score is not finite.
         """
-        score = self._check("score", self._as_float("score", score), ValueType.FLOAT)
+        score = self._score(score)
         if self.retention.is_ranked:
             score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
         self._open().put(self._check("member", member, self.field_type), score)
@@ -197,7 +201,7 @@ class SortedSetState(KeyedState[Item]):
             TypeError, ValueError: member or amount has the wrong type or is out of range; or the set is bounded.
         """
         self._refuse_if_bounded("increment")
-        by = self._check_delta(by)
+        by = self.check_increment(by)
         self._add(self._check("member", member, self.field_type), by)
 
     def remove(self, member: Item) -> None:
@@ -219,6 +223,9 @@ class SortedSetState(KeyedState[Item]):
         self._refuse_if_bounded("score")
         (value,) = self._read([self._check("member", member, self.field_type)]).values()
         return None if value is MISSING else float(value)
+
+    def _score(self, score: Any) -> Any:
+        return self._check("score", self._as_float("score", score), ValueType.FLOAT)
 
     def _refuse_if_bounded(self, call: str) -> None:
         if self.retention.is_ranked:

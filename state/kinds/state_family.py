@@ -8,7 +8,7 @@ repeated, later than that writes the key and ends it in the same step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from operator import index
@@ -19,6 +19,7 @@ from state.errors import TopologyError
 from state.keys import RESERVED_NAME, check_name, member_name, split_member
 from state.kinds.session import StateSession
 from state.values.expiry import When, expiry_ms
+from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import Retention, StateKind, ValueType
 
 if TYPE_CHECKING:
@@ -140,6 +141,10 @@ class StateFamily(Generic[Handle]):
 
     def __repr__(self) -> str:
         return f"{self.template!r}.per({self.part_name!r})"
+
+    def first_wrong_part(self, parts: Sequence[Any]) -> Wrong | None:
+        """Returns the first of many that cannot be a part, and why (executor)."""
+        return None if {*map(type, parts)} <= {_TYPES[self.part_type]} else first_wrong(parts, self._checked)
 
     def member(self, text: str) -> Handle:
         """Returns the state of the part that is spelled so, as a declaration; for readers of stored state."""

@@ -7,7 +7,7 @@ bool is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from decimal import Decimal
 from operator import index
 from types import GenericAlias
@@ -21,6 +21,7 @@ from state.keys import check_name
 from state.kinds.session import StateSession
 from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
+from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
 from state.values.value_form import ValueForm, check_scale, form_of
 from state.values.whole import is_whole
@@ -133,6 +134,18 @@ class StateHandle(Generic[Declared]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    def first_wrong_field(self, fields: Sequence[Any]) -> Wrong | None:
+        """Returns the first of many that cannot be a field, or member, and why; the state need not be open."""
+        if self._are_plain(fields, self.field_type):
+            return None
+        return first_wrong(fields, lambda field: self._check("field", field, self.field_type))
+
+    def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
+        """Returns the first of many that cannot be put, and why; the state need not be open."""
+        if self._form is None and self._are_plain(values, self.value_type):
+            return None
+        return first_wrong(values, lambda value: self._to_stored("value", value))
 
     def _open(self) -> StateWrites:
         """Returns the transaction's changes to the state."""
@@ -257,7 +270,8 @@ class StateHandle(Generic[Declared]):
         """Returns the members that a call was given, in any order."""
         return list(members) if isinstance(members, (Set, Mapping)) else self._column(call, members)
 
-    def _check_delta(self, by: Any) -> Any:
+    def check_increment(self, by: Any) -> Any:
+        """Returns an amount as it is written; refuses it by a TypeError or ValueError. The state need not be open."""
         if self.value_type is ValueType.FLOAT:
             by = self._as_float("increment", by)
         if self.value_type not in _NUMBERS:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinator.option_checks import names_in
-from coordinator.sources.records.field_types import FieldTypes, checked_fields, from_text
+from coordinator.sources.records.field_types import FieldTypes, checked_fields, declared_types, from_text
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from state.errors import TopologyError
@@ -98,6 +98,10 @@ class CsvFields(RecordFormat):
     @property
     def fields(self) -> tuple[str, ...]:
         return tuple(each.name for each in self._types)
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        return declared_types(self._types)
 
     def row(self, data: bytes) -> list[Any]:
         text = decoded(data)

@@ -12,7 +12,7 @@ import binascii
 import datetime as dt
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias, get_args
@@ -60,6 +60,12 @@ class FieldType:
     def missing(self) -> BadRecordError:
         """Returns the error for a value that is not there."""
         return BadRecordError(f"field {self.name!r} is missing")
+
+
+def declared_types(fields: Iterable[FieldType]) -> dict[str, Any]:
+    """Returns field -> type, as a user would declare it, of those that have one."""
+    kinds: dict[str, Any] = {each.name: each.kind for each in fields if each.kind is not None}
+    return kinds | {each.name: kinds[each.name] | None for each in fields if each.may_be_none and each.name in kinds}
 
 
 def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:

@@ -10,7 +10,14 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NoReturn
 
-from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_json
+from coordinator.sources.records.field_types import (
+    VALUE_SHOWN,
+    FieldType,
+    FieldTypes,
+    checked_fields,
+    declared_types,
+    from_json,
+)
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from state.printable import one_line
@@ -58,6 +65,10 @@ class JsonFields(RecordFormat):
     @property
     def fields(self) -> tuple[str, ...]:
         return tuple(each.name for each in self._types)
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        return declared_types(self._types)
 
     def row(self, data: bytes) -> list[Any]:
         found = self._object(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coordinator.sources.records.field_types import checked_fields
@@ -26,6 +26,10 @@ class TextLine(RecordFormat):
     @property
     def fields(self) -> tuple[str, ...]:
         return (self.field,)
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        return {self.field: str}
 
     def row(self, data: bytes) -> tuple[str]:
         return (decoded(data, replace=self.replace),)
@@ -115,6 +119,10 @@ class RawBytes(RecordFormat):
     @property
     def fields(self) -> tuple[str, ...]:
         return (self._field,)
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        return {self._field: bytes}
 
     def row(self, data: bytes) -> list[bytes]:
         return [data]

@@ -7,7 +7,7 @@ record makes. Any format works with any source that has records of bytes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from state.printable import one_line
@@ -45,6 +45,11 @@ class RecordFormat(ABC):
     @abstractmethod
     def fields(self) -> tuple[str, ...]:
         """Names of the values of every tuple, in order (driver, when the topology is built)."""
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """Field -> type, perhaps ``| None``, of those whose values always have it (driver, likewise)."""
+        return {}
 
     @abstractmethod
     def row(self, data: bytes) -> Sequence[Any]:

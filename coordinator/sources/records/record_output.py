@@ -84,7 +84,7 @@ class RecordOutput:
 
     def declare(self, declarer: OutputFieldsDeclarer) -> None:
         """Declares the source's streams (driver, once)."""
-        declarer.declare((*self.record_format.fields, *self.origin_fields))
+        declarer.declare((*self.record_format.fields, *self.origin_fields), types=self.record_format.types)
         if self.on_bad_record is OnBadRecord.DEAD_LETTER:
             declarer.declare_stream(DEAD_LETTER_STREAM, DEAD_LETTER_FIELDS)
 

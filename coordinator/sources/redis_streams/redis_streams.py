@@ -8,7 +8,14 @@ from typing import Any, Literal, TypeAlias, get_args
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.option_checks import names_in, positive, refuse_unknown
-from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_text
+from coordinator.sources.records.field_types import (
+    VALUE_SHOWN,
+    FieldType,
+    FieldTypes,
+    checked_fields,
+    declared_types,
+    from_text,
+)
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
@@ -164,6 +171,10 @@ class EntryFields(RecordFormat):
     def fields(self) -> tuple[str, ...]:
         return tuple(each.name for each in self._types.values())
 
+    @property
+    def types(self) -> Mapping[str, Any]:
+        return declared_types(self._types.values())
+
     def row(self, data: bytes) -> Sequence[Any]:
         """Makes the tuple of an entry, packed as fields and values by turns."""
         found = _by_name(data)
@@ -184,6 +195,10 @@ class EntryRecord(RecordFormat):
     @property
     def fields(self) -> tuple[str, ...]:
         return self._format.fields
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        return self._format.types
 
     def row(self, data: bytes) -> Sequence[Any]:
         """Makes the tuple of an entry, packed as fields and values by turns."""

@@ -65,7 +65,9 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         for name, source in self.sources.items():
             for stream in streams_of(source, name).values():
-                declarer.declare_stream(stream_of(name, stream.stream_id), stream.fields, direct=stream.direct)
+                declarer.declare_stream(
+                    stream_of(name, stream.stream_id), stream.fields, direct=stream.direct, types=stream.types
+                )
 
     def get_component_configuration(self) -> Mapping[str, Any]:
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import nullcontext
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 
 from coordinator import FixedBatchesSpout, LocalCluster, plan
 from coordinator.fluent.stream import stream
+from coordinator.sources import JsonLines
 from state import HashState, HyperLogLogState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
 
@@ -186,11 +188,22 @@ def test_what_a_reducing_function_raises_names_its_line_and_the_row():
     [
         (
             lambda s: s.sum_by("page", "day", into=HashState("h")),
-            r"cannot be added to 0; map field 'day' to numbers of one type.*in sum_by at .*\.py:\d+",
+            r"field 'day' is '\w+', which sum_by at .*\.py:\d+ cannot take: .*declares int; stream at .* made it, "
+            r"in the row page='\w', day='\w+'",
         ),
         (
             lambda s: s.count_by("n", into=HashState("h")),
-            r"given field \d+ of type int, but declares str.*\nin count_by at",
+            r"field 'n' is \d+, which count_by at .* cannot take: .*given field \d+ of type int, but declares str",
+        ),
+        (
+            lambda s: s.map(lambda page: page if page != "c" else None, of="page").count_by(
+                "page", into=HashState("h")
+            ),
+            r"field 'page' is None, .*; map\(<lambda>\) at .*test_aggregations.py:\d+ made it",
+        ),
+        (
+            lambda s: s.count_by(["page", "day"], into=HashState("h")),
+            r"key \['page', 'day'\] is a list; name one field",
         ),
         (lambda s: s.sum_by("page", "n", into=ValueState("h").per("day", int)), "does not fit"),
     ],
@@ -306,3 +319,103 @@ def test_a_filter_that_has_to_be_awaited_is_refused():
     given.filter(positive).count_by("number", into=HashState("counts", field=int))
     with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError, match="without a yield or async"):
         cluster.submit(given.topology("positive")).run_until_idle()
+
+
+def in_both_orders(*values):
+    """Each order of the values, of one key: in one transaction, and one transaction after the other."""
+    return [
+        given
+        for order in (values, values[::-1])
+        for given in ([[["k", each] for each in order]], [[["k", each]] for each in order])
+    ]
+
+
+KEEP = {
+    "max": lambda s: s.max_by("k", "x", into=HashState("kept", float)),
+    "min": lambda s: s.min_by("k", "x", into=HashState("kept", float)),
+    "latest": lambda s: s.latest_by("k", "x", into=HashState("kept", "json")),
+    "top": lambda s: s.top(2, "k", by="x", into=SortedSetState("kept")),
+    "max of Decimals": lambda s: s.max_by("k", "x", into=HashState("kept", Decimal, scale=1)),
+    "max of all": lambda s: s.max_by(None, "x", into=ValueState("kept", float)),
+    "min of parts": lambda s: s.min_by(None, "x", into=ValueState("kept", float).per("k")),
+}
+
+
+@pytest.mark.parametrize("keep", [*KEEP])
+def test_what_is_not_a_number_is_refused_in_any_order(keep):
+    number = Decimal if "Decimal" in keep else float
+    for batches in in_both_orders(number(5), number("nan")):
+        with pytest.raises(UserCodeError, match=r"(?is)field 'x' is .*nan.*_by at .*cannot take|top at .*cannot take"):
+            finished(KEEP[keep](rows("k x", *batches)).topology("numbers"))
+
+
+@pytest.mark.parametrize("keep", [*KEEP])
+def test_a_row_without_the_value_to_compare_is_a_dead_letter_in_any_order(keep):
+    number = Decimal if "Decimal" in keep else float
+    for batches in in_both_orders(number(5), None):
+        run = finished(KEEP[keep](rows("k x", *batches)).topology("gaps"))
+        (letter,) = run.dead_letters()
+        assert (letter["x"], "which cannot be compared" in letter.reason) == (None, True)
+        assert "5" in str(run.state("kept"))
+
+
+@pytest.mark.parametrize("keep", ["count_by", "distinct_by", "top", "sum_by", "reduce_by", "parts", "enrich"])
+@pytest.mark.parametrize("other", [True, 1.0, Decimal(1), None, 2**53])
+def test_a_key_that_only_equals_a_valid_one_is_refused_in_any_order(keep, other):
+    def kept_by(s):
+        match keep:
+            case "count_by":
+                return s.count_by("x", into=HashState("n", field=int))
+            case "distinct_by":
+                return s.distinct_by("x", into=SetState("n", int)).count_by(None, into=ValueState("m"))
+            case "top":
+                return s.key_by(lambda k: 1, "one", of="k").top(3, "x", by="one", into=SortedSetState("n", int))
+            case "sum_by":
+                return s.map(lambda k: 1, of="k", to="k").sum_by("x", "k", into=SortedSetState("n", int))
+            case "reduce_by":
+                return s.reduce_by("x", lambda total, k, x: total + 1, 0, into=HashState("n", field=int))
+            case "parts":
+                return s.count_by("k", into=HashState("n").per("x", int))
+        s.count_by("k", into=counts)
+        return s.enrich(counts, by="x", to="had").count_by(None, into=ValueState("m"))
+
+    counts = HashState("n", field=int) if keep == "enrich" else HashState("n")
+    for batches in in_both_orders(1, other):
+        if (keep, other) == ("parts", 2**53):
+            continue  # parts are no numbers to the server
+        if keep == "enrich":
+            batches = [[[1, x] for _, x in batch] for batch in batches]  # noqa: PLW2901
+        with pytest.raises(UserCodeError, match=r"(?s)given (field|member|x) .*, (but declares int|outside)"):
+            finished(kept_by(rows("k x", *batches)).topology("keys"))
+
+
+TYPED = {"id": int, "name": str, "cents": int | None, "rate": float, "paid": bool}
+
+
+@pytest.mark.parametrize(
+    ("keep", "match"),
+    [
+        (lambda s: s.count_by("id", into=HashState("h")), "'id' is declared as int by stream at .*declares str"),
+        (lambda s: s.count_by("name", into=HashState("h", field=int)), "'name' is declared as str"),
+        (lambda s: s.distinct_by("rate", into=SetState("h", int)), "'rate' is declared as float"),
+        (lambda s: s.count_by("name", into=HashState("h").per("id")), "'id' is declared as int"),
+        (
+            lambda s: s.sum_by("name", "cents", into=HashState("h")),
+            "'cents' is declared as int | None .*filter None out",
+        ),
+        (lambda s: s.sum_by("name", "rate", into=HashState("h")), "'rate' is declared as float"),
+        (lambda s: s.sum_by("name", "rate", into=HashState("h", Decimal, scale=2)), "'rate' is declared as float"),
+        (lambda s: s.max_by("name", "name", into=HashState("h")), "'name' is declared as str"),
+        (lambda s: s.filter(bool, of="id").sum_by("name", "name", into=HashState("h")), "'name' is declared as str"),
+        (lambda s: s.reduce_by("id", max, 0, into=HashState("h"), of="rate"), "'id' is declared as int"),
+        (lambda s: s.filter(bool, of="cents").sum_by("name", "cents", into=HashState("h")), None),
+        (lambda s: s.max_by("name", "cents", into=HashState("h")), None),
+        (lambda s: s.map(str, of="id").count_by("id", into=HashState("h")), None),
+        (lambda s: s.sum_by("name", "paid", into=HashState("h")), None),
+    ],
+)
+def test_a_field_whose_declared_type_does_not_fit_is_refused_when_the_stream_is_built(keep, match, tmp_path):
+    (tmp_path / "typed.jsonl").touch()
+    source = stream(JsonLines(str(tmp_path / "*.jsonl"), TYPED))
+    with pytest.raises(TopologyError, match=match) if match else nullcontext():
+        keep(source)

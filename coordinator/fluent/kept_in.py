@@ -1,0 +1,128 @@
+"""An aggregation and the state that keeps it, which ask the same of each row, whatever other rows there are."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import compress
+from operator import not_
+from typing import Any, NamedTuple, get_args
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.streams.tuples import cut
+from coordinated_bolt.user_traceback import WrongAnswerError
+from coordinator.fluent.aggregations import Aggregation, has_order
+from coordinator.fluent.row_steps import ColumnLists
+from state.errors import TopologyError
+from state.kinds.handles import DeclaredState
+from state.kinds.state_family import StateFamily
+from state.values.first_wrong import Wrong
+
+_SHOWN_MAX = 100
+_ORDERED = frozenset({int, float, bool, str, bytes, Decimal})
+"""Types of which no value is None or holds it."""
+_SAMPLES: tuple[Any, ...] = (
+    None, True, 1, 1.0, Decimal(1), "a", b"a", dt.date(2026, 11, 28), dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
+)  # fmt: skip
+
+
+class FieldOrigin(NamedTuple):
+    """Where a field of rows comes from.
+
+    Attributes:
+        said: the step, with its function, or the component that made it; messages show it.
+        declared: the type that the component declares, perhaps ``| None``; None if it declares none.
+        is_filtered: whether a function on the way has been given it, and may have left out some values.
+    """
+
+    said: str
+    declared: Any = None
+    is_filtered: bool = False
+
+    def samples(self) -> list[Any]:
+        """Returns a value of each type that the field is declared to have."""
+        kinds = get_args(self.declared) or (self.declared,)
+        return [value for value in _SAMPLES if type(value) in kinds and not (value is None and self.is_filtered)]
+
+
+@dataclass(frozen=True)
+class KeptIn:
+    """An aggregation that is kept in a state; shipped with the bolt that combines rows for it.
+
+    Attributes:
+        aggregation: what is made of the rows.
+        state: where it is kept; it fits.
+        origins: field -> what made it.
+    """
+
+    aggregation: Aggregation
+    state: DeclaredState
+    origins: Mapping[str, FieldOrigin]
+
+    def taken(
+        self, group: ColumnLists, values: ColumnLists, collector: BatchOutputCollector
+    ) -> tuple[ColumnLists, ColumnLists]:
+        """Returns the columns of the group, and those of the values, of the rows that can be aggregated (executor).
+
+        Rows that are to be compared and have None for a value become dead letters.
+
+        Raises:
+            WrongAnswerError: a part, key or value of one of the others cannot be taken.
+        """
+        names = (*self.aggregation.group, *self.aggregation.takes)
+        if self.aggregation.compares and not _ORDERED.issuperset(map(type, values[0])):
+            ordered = [*map(has_order, values[0])]
+            reason = f"{self.aggregation.said}: {self.aggregation.takes[0]!r} is None, which cannot be compared"
+            for place in compress(range(len(ordered)), map(not_, ordered)):
+                row = (column[place] for column in (*group, *values))
+                collector.dead_letter(dict(zip(names, row, strict=True)), reason)
+            group, values = ([list(compress(column, ordered)) for column in columns] for columns in (group, values))
+        self._check(dict(zip(names, (*group, *values), strict=True)))
+        return group, values
+
+    def _check(self, columns: Mapping[str, list[Any]]) -> None:
+        for name, wrong in self._wrong(columns):
+            shown = {field: cut(column[wrong.place], _SHOWN_MAX) for field, column in columns.items()}
+            row = ", ".join(f"{field}={value}" for field, value in shown.items())
+            raise WrongAnswerError(
+                f"field {name!r} is {shown[name]}, which {self.aggregation.said} cannot take: {wrong.error}; "
+                f"{self.origins[name].said} made it, in the row {row}"
+            )
+
+    def check_declared(self) -> None:
+        """Looks at the types that fields are declared with (driver).
+
+        Raises:
+            TopologyError: a value of that type could not be taken.
+        """
+        samples = {name: samples for name, origin in self.origins.items() if (samples := origin.samples())}
+        if self.aggregation.compares and (taken := self.aggregation.takes[0]) in samples:
+            samples[taken] = list(filter(has_order, samples[taken]))
+        for name, wrong in self._wrong(samples):
+            origin = self.origins[name]
+            remedy = "; filter None out first" if samples[name][wrong.place] is None else ""
+            raise TopologyError(
+                f"{self.aggregation.said}: field {name!r} is declared as {_name_of(origin.declared)} by {origin.said}, "
+                f"which cannot be taken: {wrong.error}{remedy}"
+            )
+
+    def _wrong(self, columns: Mapping[str, list[Any]]) -> Iterator[tuple[str, Wrong]]:
+        """Yields a field and what is wrong with it, of those that are given."""
+        aggregation, state = self.aggregation, self.state
+        keys: Sequence[str] = aggregation.group
+        found: list[tuple[str, Wrong | None]] = []
+        if isinstance(state, StateFamily):
+            part, *keys = keys
+            found += [(part, state.first_wrong_part(columns[part]))] if part in columns else []
+            state = state.template
+        found += [(key, state.first_wrong_field(columns[key])) for key in keys if key in columns]
+        found += [
+            (name, aggregation.first_wrong(state, columns[name])) for name in aggregation.takes[:1] if name in columns
+        ]
+        yield from ((name, wrong) for name, wrong in found if wrong is not None)
+
+
+def _name_of(declared: Any) -> str:
+    return declared.__name__ if isinstance(declared, type) else str(declared)
