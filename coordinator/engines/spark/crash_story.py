@@ -6,8 +6,9 @@ that is not as expected is a bug of txbatch, or a PySpark that it does not know.
 
 from __future__ import annotations
 
+import itertools
 import re
-import traceback
+import traceback as tracebacks
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,9 @@ from state.troubles import Trouble
 TEXT_LIMIT = 1000
 TRACEBACK = "Traceback (most recent call last):"
 PLACE = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)(?P<method>, in \w+)?')
-NOT_USERS = re.compile(
-    r"/lib/python3[^/]*/|/pyspark(\.zip)?/|<frozen |/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py$"
-)
+_OUR_FILES = r"/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py"
+OURS = re.compile(rf'^  File "[^"]*{_OUR_FILES}"')
+NOT_USERS = re.compile(rf"/lib/python3[^/]*/|/pyspark(\.zip)?/|<frozen |{_OUR_FILES}$")
 END_OF_TRACEBACK = re.compile(r"\s+at |\s*SQLSTATE|Driver stacktrace|\s*Caused by: ")
 TASK = re.compile(r"\(TID \d+\) \([^)]*\): ")
 WRAPPING = re.compile(
@@ -120,13 +121,16 @@ def crash_story(error: BaseException) -> CrashStory:
         advice = f"txbatch does not fit this PySpark ({_pyspark_version()}), or has a bug: nothing was lost; report it"
         return CrashStory(f"{bug[:TEXT_LIMIT]}; {advice}", CrashKind.CERTAIN)
     lines = str(error).splitlines()
-    in_python = _python_cause(lines)
+    traceback = _traceback(lines)
+    in_python = _python_cause(traceback)
     cause = in_python or _java_cause(lines) or type(error).__name__
     if (overdue := OVERDUE.match(cause)) is not None:
         return CrashStory(cause[overdue.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)
     for remedy in REMEDIES:
         if remedy.sign.search(cause):
             return CrashStory(remedy.line(cause), remedy.kind)
+    if in_python and _is_ours(traceback) and not in_python.startswith("MemoryError"):
+        return CrashStory(cause[:TEXT_LIMIT], CrashKind.ENGINE)
     return CrashStory(cause[:TEXT_LIMIT], is_known=bool(in_python or EXECUTOR_LOST.search(cause)))
 
 
@@ -163,7 +167,7 @@ def _bug_on_driver(error: BaseException) -> str:
     missing = NOT_IN_JAVA.search(str(error))
     if missing is None and not isinstance(error, CERTAIN_ERRORS):
         return ""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = tracebacks.extract_tb(error.__traceback__)
     if not frames or (missing is None and NOT_USERS.search(frames[-1].filename) is None):
         return ""  # such as the function that makes the DataFrame of a spout
     found = missing[1] if missing is not None else f"{type(error).__name__}: {error}"
@@ -176,16 +180,14 @@ def _pyspark_version() -> str:
     return pyspark.__version__
 
 
-def _python_cause(lines: list[str]) -> str:
+def _traceback(lines: list[str]) -> list[str]:
+    """Returns the lines of a worker's traceback; none without one."""
+    begins = next((number for number, line in enumerate(lines) if TRACEBACK in line), len(lines))
+    return list(itertools.takewhile(lambda line: not END_OF_TRACEBACK.match(line), lines[begins + 1 :]))
+
+
+def _python_cause(traceback: list[str]) -> str:
     """Returns the last line of a worker's traceback, and the place nearest to it that is the user's; "" without one."""
-    begins = next((number for number, line in enumerate(lines) if TRACEBACK in line), None)
-    if begins is None:
-        return ""
-    traceback: list[str] = []
-    for line in lines[begins + 1 :]:
-        if END_OF_TRACEBACK.match(line):
-            break
-        traceback.append(line)
     frames = [number for number, line in enumerate(traceback) if line.startswith("  ")]
     cause = [line.strip() for line in traceback[frames[-1] + 1 if frames else 0 :] if line.strip()]
     if not cause:
@@ -193,9 +195,18 @@ def _python_cause(lines: list[str]) -> str:
     return " | ".join(cause) + _place(traceback)
 
 
-def _place(traceback_lines: list[str]) -> str:
-    places = [match for line in traceback_lines if (match := PLACE.match(line)) is not None]
-    users = [match for match in places if NOT_USERS.search(match["file"]) is None]
+def _is_ours(traceback: list[str]) -> bool:
+    """Returns whether our code raised it. No batch is to blame then: what user code raises is returned as a failure."""
+    return not _users(traceback) and any(OURS.search(line) for line in traceback)
+
+
+def _users(traceback: list[str]) -> list[re.Match[str]]:
+    places = [match for line in traceback if (match := PLACE.match(line)) is not None]
+    return [match for match in places if NOT_USERS.search(match["file"]) is None]
+
+
+def _place(traceback: list[str]) -> str:
+    users = _users(traceback)
     return "{method} ({file}, line {line})".format(**users[-1].groupdict("")) if users else ""
 
 

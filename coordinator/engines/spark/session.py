@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
+from coordinator.engines.spark.import_path import import_folders, refuse_shadowed
 from coordinator.engines.spark.java.gateway import (
     abandon_context,
     output_of,
@@ -219,10 +219,14 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
         context = accept_context(spark)
         with _watch_over(context, is_ours=False) as watch:
             watch.call(lambda: check_spark(context.version))
+            if is_in_process(context.master or ""):
+                refuse_shadowed()
             watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)
         return
     refuse_connect(None, master)
+    if is_in_process(master):
+        refuse_shadowed()
     context = open_context(topology_id, master, settings)
     with _watch_over(context, is_ours=output_of(running_gateway()) is not None) as watch:
         watch.tell(lambda _: quieten_java())
@@ -270,6 +274,5 @@ def _settings_for(master: str) -> dict[str, str]:
     settings = dict(LOCAL_SETTINGS) if master.startswith("local") else {}
     if is_in_process(master):
         # tasks that run for this very process import what it can import
-        folders = [entry or str(Path.cwd()) for entry in sys.path]
-        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(folders)
+        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(import_folders())
     return settings

@@ -115,4 +115,3 @@ def test_what_a_state_refuses_is_told_by_the_line_of_the_step_without_frames_of_
         r"\nTypeError: field 'price' is Decimal\('1.5'\), which latest_by at .*test_places_of_functions\.py:\d+ cannot",
         str(raised.value),
     )
-    )

@@ -64,6 +64,25 @@ def test_a_module_that_executors_lack_is_named_first_with_the_remedy_and_is_not_
     assert story.kind is CrashKind.CERTAIN
 
 
+@pytest.mark.parametrize(
+    ("frame", "error", "kind"),
+    [
+        (
+            "/tmp/x/txbatch_code_00.zip/state/codec.py",
+            "AttributeError: module 'msgpack' has no attribute 'Packer'",
+            "ENGINE",
+        ),
+        ("/tmp/x/txbatch_code_00.zip/state/codec.py", "MemoryError", "LOST"),
+        ("/home/ada/jobs/count.py", "AttributeError: module 'msgpack' has no attribute 'Packer'", "LOST"),
+        (WORKER, "EOFError", "LOST"),
+    ],
+)
+def test_no_batch_is_blamed_for_what_our_own_code_raises_in_a_worker(frame: str, error: str, kind: str) -> None:
+    frames = "".join(f'  File "{file}", line 9, in pack\n' for file in (WORKER, frame))
+    traceback = f"Traceback (most recent call last):\n{frames}{error}"
+    assert crash_story(python_exception(traceback)).kind is CrashKind[kind]
+
+
 def test_the_cause_in_python_is_told_with_the_users_line_nearest_to_it() -> None:
     assert (
         crash_story(python_exception(IN_A_BOLT)).reason
