@@ -192,8 +192,7 @@ class Compilation:
             grouped, taken = (tuple(map(parent.fields.index, names)) for names in (group, aggregation.takes))
             host.pipe.outlets.append(CombiningOutlet(stream_id, kept, grouped, taken))
             places = [(host.component_id, stream_id)]
-        keeper = Keeper(aggregation, kept.state)
-        self._set(node.label, keeper, _grouping(aggregation.sent[: len(group)]), places, is_committer=True)
+        self._set(node.label, Keeper(kept), _grouping(aggregation.sent[: len(group)]), places, is_committer=True)
 
     def _set_fused(self, label: str, said: str, parent: StreamNode) -> _Host:
         bolt = FusedBolt(said)

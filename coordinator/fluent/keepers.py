@@ -12,8 +12,8 @@ from coordinated_bolt.columns import Columns
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.tuple_batch import TupleBatch
-from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import PipedBolt
+from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import Explained, place_of
 from state.kinds.handles import DeclaredState, GivenStates
@@ -26,11 +26,11 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
     skips_empty_batches = True
     state: Any
 
-    def __init__(self, aggregation: Aggregation, state: DeclaredState) -> None:
-        self.given_states = {"state": state}
-        self.made_at = place_of(aggregation.said)
-        self._aggregation = aggregation
-        self._has_parts = isinstance(state, StateFamily)
+    def __init__(self, kept: KeptIn) -> None:
+        self.given_states = {"state": kept.state}
+        self.made_at = place_of(kept.aggregation.said)
+        self._kept = kept
+        self._has_parts = isinstance(kept.state, StateFamily)
         self._batches: list[TupleBatch] = []
 
     def execute_batch(self, batch: TupleBatch) -> None:
@@ -39,9 +39,11 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
     def finish_batch(self) -> None:
         if not self._batches:
             return
-        aggregation = self._aggregation
+        aggregation = self._kept.aggregation
         with Explained(aggregation.said):
             columns = columns_of(self._batches, aggregation.sent)
+            if not aggregation.combines:  # or it has been done
+                self._kept.check(dict(zip(aggregation.sent, columns, strict=True)))
             parts = columns.pop(0) if self._has_parts else None
             if len(aggregation.group) == self._has_parts:  # there is no key
                 columns.insert(0, [None] * len(columns[0]))

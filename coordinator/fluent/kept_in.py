@@ -69,7 +69,7 @@ class KeptIn:
         Rows that are to be compared and have None for a value become dead letters.
 
         Raises:
-            WrongAnswerError: a part, key or value of one of the others cannot be taken.
+            WrongAnswerError: as `check`.
         """
         names = (*self.aggregation.group, *self.aggregation.takes)
         if self.aggregation.compares and not _ORDERED.issuperset(map(type, values[0])):
@@ -79,10 +79,15 @@ class KeptIn:
                 row = (column[place] for column in (*group, *values))
                 collector.dead_letter(dict(zip(names, row, strict=True)), reason)
             group, values = ([list(compress(column, ordered)) for column in columns] for columns in (group, values))
-        self._check(dict(zip(names, (*group, *values), strict=True)))
+        self.check(dict(zip(names, (*group, *values), strict=True)))
         return group, values
 
-    def _check(self, columns: Mapping[str, list[Any]]) -> None:
+    def check(self, columns: Mapping[str, list[Any]]) -> None:
+        """Looks at rows, by field (executor).
+
+        Raises:
+            WrongAnswerError: a part, key or value of one of them cannot be taken.
+        """
         for name, wrong in self._wrong(columns):
             shown = {field: cut(column[wrong.place], _SHOWN_MAX) for field, column in columns.items()}
             row = ", ".join(f"{field}={value}" for field, value in shown.items())

@@ -205,6 +205,10 @@ def test_what_a_reducing_function_raises_names_its_line_and_the_row():
             lambda s: s.count_by(["page", "day"], into=HashState("h")),
             r"key \['page', 'day'\] is a list; name one field",
         ),
+        (
+            lambda s: s.map(lambda n: None, of="n").reduce_by("n", max, 0, into=HashState("h", field=int)),
+            r"field 'n' is None, which reduce_by at .* cannot take: .*; map\(<lambda>\) at .* made it.*n=None",
+        ),
         (lambda s: s.sum_by("page", "n", into=ValueState("h").per("day", int)), "does not fit"),
     ],
 )
