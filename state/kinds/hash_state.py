@@ -143,13 +143,13 @@ class HashState(KeyedState[Value]):
             field: its name.
             value: what it is set to.
             expire_at: when the field goes: a date (its start in UTC), a datetime with a time zone, or whole seconds
-                since 1970. It is part of the write, so take it from the tuple and not from the clock. None, here or in
-                a later put, keeps the field.
+                since 1970; Redis takes none after the year 4199. It is part of the write, so take it from the tuple and
+                not from the clock. None, here or in a later put, keeps the field.
 
         Raises:
             TypeError, ValueError: field, value or time has the wrong type or is out of range.
         """
-        expires_ms = None if expire_at is None else self._expiry_ms(expire_at)
+        expires_ms = None if expire_at is None else self._expiry_ms(expire_at, [field])
         value = self._to_stored("value", value)
         checked, writes = self._check("field", field, self.field_type), self._open()
         writes.put(checked, value)
@@ -174,7 +174,7 @@ class HashState(KeyedState[Value]):
             TypeError, ValueError: as `put`; some fields may already be set. Or these are not two columns of one length.
         """
         keys, column = self._columns("put_many", fields, values)
-        expires_ms = None if expire_at is None else self._expiry_ms(expire_at)
+        expires_ms = None if expire_at is None else self._expiry_ms(expire_at, keys)
         if self._put_plain(keys, column):
             self._open().expire(keys, expires_ms)
         else:
@@ -182,8 +182,9 @@ class HashState(KeyedState[Value]):
                 self.put(field, value, expire_at=expire_at)
         self._stop_counting()
 
-    def _expiry_ms(self, expire_at: When) -> int:
-        said = f"state {self.name!r} was given expire_at {expire_at!r:.100}"
+    def _expiry_ms(self, expire_at: When, fields: list[Any]) -> int:
+        shown, more = ", ".join(map(repr, fields[:1])), ", …" if len(fields) > 1 else ""
+        said = f"state {self.name!r} was given expire_at {expire_at!r:.100} for field {shown:.100}{more}"
         if not self.fields_expire:
             raise TypeError(f"{said}, but its fields do not expire; declare it with fields_expire=True")
         return expiry_ms(expire_at, said)

@@ -54,7 +54,7 @@ class ShardWrites:
     def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> ShardWrites:
         """Returns what a shard with these keys is to write; raises CommitTooLargeError as `state_sections`."""
         sections = pack_strings(state_sections(write_set, first_key=5, is_group=is_group))
-        refuse_bytes(len(sections))
+        refuse_bytes(len(sections), write_set)
         return cls(tuple(map(keys.state, write_set.states)), sections)
 
 

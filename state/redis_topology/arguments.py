@@ -6,6 +6,7 @@ else is flat here, and packed by `packed_call` if there is much of it. No sectio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +16,7 @@ from typing import Any
 from state.codec import digest64, pack
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus, RefusalCause
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.commits.packed_writes import SECTION_LIMIT, IncrementBlock, PackedWrites, increment_blocks
+from state.commits.packed_writes import SECTION_LIMIT, IncrementBlock, PackedWrites, increment_blocks, unpacked
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.errors import TransactionError
@@ -82,16 +83,33 @@ def commit_arguments(
     if commit.set_aside is not None or commit.replayed_txid is not None:
         names.append(keys.quarantine)
         content += _quarantine(len(names), commit)
-    refuse_bytes(sum(map(len, content)))
+    refuse_bytes(sum(map(len, content)), write_set)
     return names, content
 
 
-def refuse_bytes(size: int) -> None:
+def refuse_bytes(size: int, write_set: WriteSet) -> None:
     """Refuses a call that no server would take."""
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
-            f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}; cut smaller transactions"
+            f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}{_heaviest(write_set)}; cut smaller "
+            "transactions"
         )
+
+
+def _heaviest(write_set: WriteSet) -> str:
+    """Names the state that most bytes are for, and its longest value."""
+    sizes = {
+        name: sum(map(len, state_sections(WriteSet({name: writes}), first_key=1, is_group=False)))
+        for name, writes in write_set.states.items()
+    }
+    if not sizes:
+        return ""
+    name = max(sizes, key=lambda each: sizes[each])
+    puts = unpacked(write_set.states[name]).puts
+    lengths = {field: len(value) for field, value in puts.items() if isinstance(value, str | bytes)}
+    field = max(lengths, key=lambda each: lengths[each], default=None)
+    longest = "" if field is None else f", {lengths[field]} for the value of field {field!r:.100}"
+    return f": {sizes[name]} for state {name!r}{longest}"
 
 
 def state_sections(write_set: WriteSet, *, first_key: int, is_group: bool) -> list[Argument]:
@@ -258,8 +276,12 @@ def _parts(items: list[Any]) -> Iterable[list[Any]]:
 
 def _floats(name: str, part: list[Field], writes: StateWrites) -> list[Argument]:
     texts = [" ".join(map(repr, writes.increments[field])) for field in part]
-    if any("n" in text for text in texts):  # inf, nan
-        raise CommitTooLargeError(f"state {name!r} is incremented by a number that is not finite")
+    for field, text in zip(part, texts, strict=True):
+        if "n" in text:  # inf, nan
+            worst = next(number for number in writes.increments[field] if not math.isfinite(number))
+            raise CommitTooLargeError(
+                f"state {name!r}, field {field!r:.100}: {worst} is added, which is not a finite number"
+            )
     return [str(len(part)), *_fields(part), *texts]
 
 
@@ -267,8 +289,9 @@ def _blocks(name: str, writes: StateWrites) -> list[IncrementBlock]:
     amounts = writes.increments.values()
     worst = max(max(amounts, default=0), min(amounts, default=0), key=abs)
     if abs(worst) > MAX_INTEGER:
+        field = next(field for field, amount in writes.increments.items() if amount == worst)
         raise CommitTooLargeError(
-            f"state {name!r} is incremented by {worst}, outside ±{MAX_INTEGER}; use a str or float state"
+            f"state {name!r}, field {field!r:.100}: {worst} is added, outside ±{MAX_INTEGER}; use a str or float state"
         )
     return increment_blocks(writes.increments)
 

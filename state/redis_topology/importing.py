@@ -130,7 +130,7 @@ class RedisImport:
         if piece.expiries:
             self._vanishing.add(known[0])
             times = ((b"%d" % at, field) for field, at in piece.expiries.items())
-            self._stage(known[0], "expire_fields", [*chain.from_iterable(times)])
+            self._stage(known[0], "expire_fields", [*chain.from_iterable(times)], f"state {piece.name!r}: ")
         reached("import.staged")
 
     def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
@@ -190,15 +190,17 @@ class RedisImport:
         status, detail = map(text_of, reply)
         return status, detail
 
-    def _stage(self, key: str, kind: str, items: list[bytes]) -> None:
+    def _stage(self, key: str, kind: str, items: list[bytes], about: str = "") -> None:
         self._calls += 1
         reply = self._connection.function(
             "stage", "2", self._keys.staging, key, self._nonce, str(self._calls), kind, *items
         )
         status, detail = map(text_of, reply)
         if status not in ("OK", "ALREADY"):
+            what_now = "into a server that takes it" if status == "LIMIT" else "again"
             raise StateRefusedError(
-                f"topology {self._keys.topology_id!r} was not imported: {detail}; nothing was changed, so import again"
+                f"topology {self._keys.topology_id!r} was not imported: {about}{detail}; nothing was changed, so "
+                f"import {what_now}"
             )
 
     def _scanned(self, pattern: str) -> list[str]:

@@ -67,6 +67,12 @@ local function stage(keys, argv)
   if kind == 'expire_fields' then
     require_right('HPEXPIREAT', keys[2])
     for i = 4, #argv, 2 do
+      sentence = refused_expiry(keys[2], argv[i + 1], argv[i])
+      if sentence then
+        return {'LIMIT', sentence}
+      end
+    end
+    for i = 4, #argv, 2 do
       redis.call('HPEXPIREAT', keys[2], argv[i], 'FIELDS', '1', argv[i + 1])
     end
     redis.call('HSET', staging, 'calls', argv[2])

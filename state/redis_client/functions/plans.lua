@@ -159,11 +159,35 @@ local function plan_stream_trim(section)
   return nil, step('XTRIM', section.key, {'MAXLEN', most}, 1, 2)
 end
 
+-- The latest time at which this server has let fields go: Redis takes none after the year 4199, Valkey does.
+local latest_taken = 0
+
+-- nil if the server lets fields go then, else a sentence. It is asked with a key that is missing, as no part is named so.
+local function refused_expiry(key, field, time)
+  if tonumber(time) <= latest_taken then
+    return nil
+  end
+  local done = redis.pcall('HPEXPIREAT', key .. '::', time, 'FIELDS', '1', field)
+  if not done.err then
+    latest_taken = tonumber(time)
+  elseif string.find(done.err, 'non local key', 1, true) then
+    error({err = 'TRYAGAIN the slot of key ' .. shown(key) .. ' is moving; nothing was changed'})
+  elseif string.find(done.err, 'expire time', 1, true) then
+    return 'field ' .. shown(field) .. ' was given the expiry ' .. time .. ' ms, later than this server takes: on ' ..
+      'Redis the year 4199 is the last; give None, and the field stays'
+  end
+  return nil
+end
+
 -- Sets when fields go; those whose time has passed go at once.
 local function plan_field_expiry(section)
   local argv, at = section.argv, section.at
   if (parse_integer(argv[at] or '') or -1) < 0 then
     error('malformed expiry')
+  end
+  local sentence = refused_expiry(section.key, argv[at + 1], argv[at])
+  if sentence then
+    return refuse(section, 'LIMIT', sentence)
   end
   local args = {argv[at], 'FIELDS', decimal(section.count)}
   for i = at + 1, at + section.count do

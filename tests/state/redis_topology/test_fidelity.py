@@ -15,6 +15,7 @@ from tests.support.stores.random_calls import Story, sent
 from tests.support.stores.random_commits import play
 
 pytestmark = pytest.mark.redis
+SERVERS = ["valkey", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("redis", "redis8"))]
 SEQUENCES = 300
 CALLS = 10_000
 ANSWERS = {
@@ -45,9 +46,9 @@ def reference():
         yield client
 
 
-@pytest.mark.parametrize("name", ["valkey", pytest.param("redis", marks=pytest.mark.nightly)])
-def test_random_commits_agree_with_fakeredis(name, request, reference):
-    url = request.getfixturevalue("valkey_url" if name == "valkey" else "redis_server_url")
+@pytest.mark.parametrize("name", SERVERS)
+def test_random_commits_agree_with_fakeredis(name, server_url, reference):
+    url = server_url(name)
     seen: set[str] = set()
     with redis.Redis.from_url(url, protocol=2) as client:
         client.flushall()
@@ -62,9 +63,9 @@ def test_random_commits_agree_with_fakeredis(name, request, reference):
     assert seen == {"OK", "ALREADY", "CONFLICT", "FENCED", "ORDER", "TYPE", "REGRESSED", "VERSION", "LIMIT"}
 
 
-@pytest.mark.parametrize("name", ["valkey", pytest.param("redis", marks=pytest.mark.nightly)])
-def test_random_calls_of_every_function_agree_with_fakeredis(name, request, reference):
-    url = request.getfixturevalue("valkey_url" if name == "valkey" else "redis_server_url")
+@pytest.mark.parametrize("name", SERVERS)
+def test_random_calls_of_every_function_agree_with_fakeredis(name, server_url, reference):
+    url = server_url(name)
     count = 0
     seen: set[tuple[str, str]] = set()
     RedisStore("redis://in-memory", "t", client=reference).check_server()
