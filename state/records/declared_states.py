@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Self
 
@@ -33,6 +33,8 @@ class DescribedState:
         part_type: None if it has one key.
         expires: whether the keys of its parts expire.
         fields_expire: whether its fields may.
+        began_txid: the first transaction that wrote it as it is declared.
+        is_mixed: whether it may hold what was written before that: by a former declaration, or by something else.
     """
 
     name: str
@@ -44,6 +46,8 @@ class DescribedState:
     part_type: PartType | None = None
     expires: bool = False
     fields_expire: bool = False
+    began_txid: int = field(default=1, compare=False)
+    is_mixed: bool = field(default=False, compare=False)
 
     @property
     def is_lasting(self) -> bool:
@@ -58,7 +62,8 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
         ValueError: the description cannot be read.
     """
     try:
-        states = json.loads(description)["states"]
+        described = json.loads(description)
+        began = described.get("began", {})
         return {
             str(name): DescribedState(
                 str(name),
@@ -70,8 +75,9 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
                 PartType(each["parts"]) if "parts" in each else None,
                 bool(each.get("expires", False)),
                 bool(each.get("fields_expire", False)),
+                *began.get(name, ()),
             )
-            for name, each in states.items()
+            for name, each in described["states"].items()
         }
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"the description has no {error}") from error
@@ -103,6 +109,28 @@ def with_former(given: str, stored: str) -> str:
     former = {name: sorted(forms - now.get(name, set())) for name, forms in sorted(kept.items())}
     described["former"] = {name: forms for name, forms in former.items() if forms}
     return given if not described["former"] else json.dumps(described, sort_keys=True, ensure_ascii=False)
+
+
+def with_beginnings(given: str, stored: str, next_txid: int, existing: Iterable[str]) -> str:
+    """Returns a description that also says since when each state is written as it is declared, unless it always was.
+
+    Args:
+        given: the description of a run that begins.
+        stored: that of the last run, "" if there was none; states that it does not declare alike begin now.
+        next_txid: the first transaction that the run may commit.
+        existing: states that are there, and that the stored description does not declare.
+    """
+    before: Mapping[str, DescribedState] = OwnedKeys.of(stored).states
+    began: dict[str, tuple[int, bool]] = {}
+    for name, state in declared_states_of(given).items():
+        former = before.get(name)
+        is_mixed = name in existing or (former is not None and next_txid > 1)
+        if former == state:
+            began[name] = (former.began_txid, former.is_mixed)
+        elif next_txid > 1 or is_mixed:
+            began[name] = (next_txid, is_mixed)
+    told = {name: list(each) for name, each in began.items() if each != (1, False)}
+    return json.dumps({**json.loads(given), "began": told}, sort_keys=True, ensure_ascii=False) if told else given
 
 
 def without_former(description: str) -> str:

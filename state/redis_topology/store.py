@@ -108,6 +108,10 @@ class RedisStore(RedisTopology):
             previous = text_of(reply[1])
         raise FencedError(self.keys.topology_id)
 
+    def describe(self, topology: str) -> None:
+        """Replaces the description that the next write stores; called before it, if `acquire` has found more."""
+        self._new_descriptions = (self._new_descriptions[0], topology)
+
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
 

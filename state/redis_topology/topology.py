@@ -12,6 +12,7 @@ from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError
 from state.keys import Keys, is_chain
 from state.metadata import checked_control, unpack_metadata, verified_metadata
+from state.records.declared_states import DescribedState
 from state.records.durability import (
     GUARANTEED,
     Durability,
@@ -176,6 +177,11 @@ class RedisTopology:
         existing = [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
         records = self.records()
         return existing + [name for name in with_parts if records.has_keys(self.keys.parts_pattern(name))]
+
+    def empty(self, states: Iterable[DescribedState]) -> None:
+        """Deletes what states hold; only of a topology that nobody else uses, such as that of a refold."""
+        for name in (name for state in states for name in self.records().names_of(state)):
+            self._connection.call("UNLINK", self.keys.state(name))
 
     def quarantined(self) -> list[QuarantineRecord]:
         """Returns the quarantined batches, by txid."""

@@ -96,7 +96,8 @@ def summary(description: str) -> str:
     try:
         found = json.loads(description)
         parts = [_short(name, each) for name, each in found["components"].items()]
-        states = [f"{name}:{each['kind']}" for name, each in found["states"].items()]
+        began = {name: f" from txid {txid}" for name, (txid, _) in found.get("began", {}).items()}
+        states = [f"{name}:{each['kind']}{began.get(name, '')}" for name, each in found["states"].items()]
     except (ValueError, TypeError, KeyError, AttributeError):
         return description
     shards = f", on {found['shards']} shards" if "shards" in found else ""

@@ -34,7 +34,7 @@ from state.errors import StateRefusedError
 from state.fault_points import reached
 from state.keys import parse_metadata_field
 from state.kinds.state_family import StateFamily
-from state.records.declared_states import with_former
+from state.records.declared_states import with_beginnings, with_former
 from state.records.topology_overview import FoundTopology
 from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
@@ -126,14 +126,14 @@ class Takeover:
         settled = _Settled(fingerprint)
         if found is not None:
             settled = self._settled(found, fingerprint, description)
-            description = with_former(description, found.topology)
-        self._refuse_unknown_states(found)
+        existing = self._refuse_unknown_states(found)
+        stored = self._to_store(description, found, existing)
         republications = self._republications(fingerprint)
         reached("start.looked")
         acquired = self._store.acquire(
             nonce=nonce,
             new_generation=new_generation,
-            topology=description,
+            topology=stored,
             source_fingerprint=settled.source_fingerprint,
             accepted=found,
         )
@@ -143,6 +143,8 @@ class Takeover:
             # the run that is now fenced wrote meanwhile; a commit may leave the metadata as it was
             found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
             settled = self._settled(found, fingerprint, description)
+            stored = self._to_store(description, found, existing)
+            self._store.describe(stored)
         for notice in settled.notices:
             _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
         metadata = self._log(acquired.metadata, acquired.committed_txid)
@@ -152,7 +154,7 @@ class Takeover:
             acquired.committed_txid,
             metadata,
             notes,
-            description,
+            stored,
             settled.source_fingerprint,
             settled.notices,
             republications,
@@ -171,10 +173,21 @@ class Takeover:
             adopt=self._options.adopt,
         )
 
-    def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
-        """Refuses to add to state of unknown history: its records were lost, or the keys belong to somebody else."""
+    def _to_store(self, description: str, found: FoundTopology | None, existing: list[str]) -> str:
+        """Returns the topology's description with what it has to remember of earlier ones."""
+        if found is None:
+            return with_beginnings(description, "", 1, existing) if existing else description
+        return with_former(
+            with_beginnings(description, found.topology, found.committed_txid + 1, existing), found.topology
+        )
+
+    def _refuse_unknown_states(self, found: FoundTopology | None) -> list[str]:
+        """Refuses to add to state of unknown history: its records were lost, or the keys belong to somebody else.
+
+        Returns the states that the user agrees to add to.
+        """
         if found is None and self._store.has_records():
-            return  # `acquire` reports what is wrong with them
+            return []  # `acquire` reports what is wrong with them
         recorded = set() if found is None else states_of(found.topology)
         handles = self._topology.states
         unrecorded = [handle for handle in handles if handle.name not in recorded]
@@ -193,6 +206,7 @@ class Takeover:
                 "another topology id, or delete that state and start over with "
                 f"`txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}{shards}`"
             ).about(Trouble.STATE_CHANGED)
+        return existing
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
         """Refuses an opaque spout, which needs positions, after a spout without partitions, which stored none."""

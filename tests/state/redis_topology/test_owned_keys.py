@@ -11,14 +11,21 @@ import pytest
 
 from state.errors import TopologyError
 from state.kinds.state_family import PartType
-from state.records.declared_states import DescribedState, OwnedKeys, with_former, without_former
+from state.records.declared_states import (
+    DescribedState,
+    OwnedKeys,
+    declared_states_of,
+    with_beginnings,
+    with_former,
+    without_former,
+)
 from state.records.stored_records import StoredPiece
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_server.program import find_server_program
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import StateKind, ValueType
 from tests.conftest import redis_program, running_server
-from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, declaring
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, declaring, described_state
 from tests.support.stores.moving_servers import ClusteredServers, WatchedServers
 
 VIEWS = DescribedState("views", StateKind.HASH, ValueType.INT, ValueType.STR, part_type=PartType.DATE)
@@ -151,3 +158,29 @@ def test_a_description_that_cannot_be_read_owns_records_alone(stored: str) -> No
 
 def test_a_state_of_a_kind_that_only_a_newer_version_knows_is_owned() -> None:
     assert OwnedKeys.of('{"states": {"a": {"kind": "stream"}}}').forms == {"a": {""}}
+
+
+def test_a_description_says_since_when_each_state_is_written_as_it_is_declared():
+    """One that is declared again, over what it held, is mixed; what changed before the first commit does not count."""
+    first, grown, changed = declaring("a"), declaring("a", "b"), declaring("a", described_state("b", StateKind.SET))
+    stored, said = "", []
+    runs = [
+        (first, 1, []),
+        (grown, 1, []),
+        (first, 3, []),
+        (grown, 5, []),
+        (grown, 7, []),
+        (first, 8, []),
+        (grown, 9, ["b"]),
+    ]
+    for given, next_txid, existing in runs:
+        stored = with_beginnings(given, stored, next_txid, existing)
+        said += [(b.began_txid, b.is_mixed) for b in [declared_states_of(stored).get("b")] if b]
+    assert said == [(1, False), (5, False), (5, False), (9, True)]
+    for given, before, next_txid, expected in [
+        (changed, grown, 1, (1, False)),
+        (changed, grown, 4, (4, True)),
+        (grown, "{not json", 4, (4, False)),
+    ]:
+        found = declared_states_of(with_beginnings(given, before, next_txid, []))["b"]
+        assert (found.began_txid, found.is_mixed) == expected

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,13 @@ def refuse_unrepeatable(topology: Topology) -> None:
 
 def refold(
     stored: StateImage,
-    states: Iterable[DescribedState],
+    states: Sequence[DescribedState],
     *,
     topology: Topology,
     run_to: Runner,
     server: ScratchServer,
 ) -> Refolded:
-    """Computes states again, up to the transaction that the original has committed last.
+    """Computes states again, each from the transaction at which it began to the one that was committed last.
 
     The topology is as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
 
@@ -85,14 +85,12 @@ def refold(
     last_txid = int(stored.committed)
     scratch_id = f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX]
     scratch = replace(topology, topology_id=scratch_id, shard_count=1)
-    with server() as url:
-        if last_txid:
-            run_to(scratch, url, RunOptions(last_txid=last_txid, tells_spout=False))
-        found = RedisTopology(url, scratch.topology_id)
-        try:
-            refolded = found.records().image(states)
-        finally:
-            found.close()
+    with server() as url, closing(RedisTopology(url, scratch.topology_id)) as found:
+        for first in sorted({1, last_txid + 1, *(state.began_txid for state in states)}):
+            if 1 < first <= last_txid + 1:
+                run_to(scratch, url, RunOptions(last_txid=first - 1, tells_spout=False))
+            found.empty(state for state in states if 1 < state.began_txid == first)
+        refolded = found.records().image(states)
     return Refolded(refolded, _moved(topology, stored.metadata, refolded.metadata, last_txid))
 
 

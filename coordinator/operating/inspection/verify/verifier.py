@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from coordinator.operating.inspection.finding import Finding, Weight, has_failed, warn
+from coordinator.operating.inspection.finding import Finding, Weight, has_failed, ok, warn
 from coordinator.operating.inspection.verify.comparison import Refolded, check_same_topology, compare
 from coordinator.operating.inspection.verify.content_checks import ValuesCheck, check_keys, check_last_ids
 from coordinator.operating.inspection.verify.record_checks import (
@@ -209,7 +209,15 @@ class Verifier:
             why = "what is left of what expires depends on the time at which it is looked at"
             found = f"{', '.join(map(repr, expiring))} not compared"
             changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
-        compared = [state for state in states.values() if state.is_lasting]
+        for name, state in sorted(states.items()):
+            if state.is_mixed:
+                why = "what it held before cannot be told from what was added since"
+                found = f"{name!r} not compared: it is written as it is declared from txid {state.began_txid} on"
+                changed = [*changed, warn("refold", found, why, "compare what you know of it yourself")]
+            elif state.began_txid > 1:
+                found = f"{name!r} began at txid {state.began_txid}, and is recomputed from there"
+                changed = [*changed, ok("refold", found)]
+        compared = [state for state in states.values() if state.is_lasting and not state.is_mixed]
         stored = self._stored.image(compared)
         return [*changed, *compare(self._keys, stored, refold(stored, compared))], True
 

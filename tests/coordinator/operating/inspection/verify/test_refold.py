@@ -30,11 +30,13 @@ from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState, ListState
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
 from state.metadata import MetadataSum
 from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import dump
 from tests.support.topologies.components import Count, Lines, build
 from tests.support.topologies.kept_states import LINES, TOPOLOGY_ID, KeepAll, kept_topology
@@ -344,3 +346,35 @@ def test_a_refold_tells_the_spout_nothing(redis_backend: Backend):
     assert Told.committed == [1, 2, 3]
     assert stored.verify(topology()).is_sound
     assert Told.committed == [1, 2, 3]
+
+
+class KeepLate(KeepAll):
+    """A later version: two new states, and one that keeps less."""
+
+    late, parts = HashState("late"), HashState("parts").per("length", int)
+    log = ListState("log", keep_last=4)
+
+    def finish_batch(self):
+        super().finish_batch()
+        for word in self.words:
+            self.late.increment(word)
+            self.parts[len(word)].increment(word)
+
+
+def test_a_state_that_began_later_is_recomputed_from_there_and_one_that_changed_is_not_compared(stored, tmp_path):
+    keep = next(each for each in kept_topology().components if each.component_id == "keep")
+    words = next(each for each in kept_topology().components if each.component_id == "words")
+    topology = replace(kept_topology(), components=(words, replace(keep, spec=KeepLate())))
+    locally(topology, stored.url, RunOptions(last_txid=6, accept_state_changes=True))
+    export = str(tmp_path / "kept.jsonl")
+    for command in ([], ["export", TOPOLOGY_ID, "-o", export], ["import", TOPOLOGY_ID, export, "--replace"]):
+        assert not command or txbatch("state", *command, "--redis", stored.url) == 0
+        findings = stored.verify(topology, server=scratch_server).findings
+        assert [str(finding) for finding in findings if finding.weight is Weight.FAIL] == []
+        found = [finding.found for finding in findings if finding.subject == "refold"]
+        assert found == [
+            "'late' began at txid 4, and is recomputed from there",
+            "'log' not compared: it is written as it is declared from txid 4 on",
+            "'parts' began at txid 4, and is recomputed from there",
+            "recomputed up to txid 6: all 8 states are equal",
+        ]
