@@ -160,12 +160,15 @@ class Stream:
         """Returns the stream of the rows of this stream and of others, which have the same fields.
 
         Raises:
-            TopologyError: the fields differ, or a stream is of another source: transactions are cut from one input.
+            TopologyError: the fields differ, a stream is given twice, or one is of another source: transactions are cut
+                from one input.
         """
         ends = [other._node for other in others if other._nodes is self._nodes]  # noqa: SLF001 - of its own kind
         if len(ends) < len(others):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
             raise self._wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
+        if len({self._node, *ends}) <= len(ends):
+            raise self._wrong("a stream is given twice, and its rows are taken once; leave it out, or count them twice")
         for other in others:
             if other.fields != self.fields:
                 raise self._wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")

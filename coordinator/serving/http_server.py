@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from state.errors import TopologyError
 
+_LOG = logging.getLogger("txbatch")
 STOP_S = 2
+SAID_EVERY_S = 10.0
+NOT_SERVED = "a connection was not served: %s"
 CONNECTIONS_MAX = 64
 """Open connections; each takes a descriptor, of which the process needs others."""
 REQUEST_TIMEOUT_S = 10.0
@@ -44,11 +49,42 @@ class LimitedProtocol(H11Protocol):
         self.loop.call_later(REQUEST_TIMEOUT_S, self._hang_up_if_silent)
 
 
+class LimitedServer(uvicorn.Server):
+    """A server that says in a line what it cannot take, as when descriptors have run out, and continues."""
+
+    _silent_until_s = 0.0
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._fail)
+        await super().serve(sockets)
+
+    def _fail(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, OSError):
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._silent_until_s:  # the loop tries as often as its backlog is long
+            self._silent_until_s = loop.time() + SAID_EVERY_S
+            _LOG.warning(NOT_SERVED, error.strerror or error)
+
+
+def _answering(app: ASGIApp) -> ASGIApp:
+    """Returns an application that gives up a request for which the system lacks something, without a traceback."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except OSError as error:
+            _LOG.warning(NOT_SERVED, error.strerror or error)
+            await plain_text(503, "the server lacks what it needs to answer; try again\n")(scope, receive, send)
+
+    return answered
+
+
 def server_of(app: ASGIApp, *, log_level: str = "warning") -> uvicorn.Server:
     """Returns a server of an application, to be run on listening sockets; on any thread."""
-    return uvicorn.Server(
+    return LimitedServer(
         uvicorn.Config(
-            app,
+            _answering(app),
             http=LimitedProtocol,
             log_level=log_level,
             access_log=False,
@@ -57,6 +93,7 @@ def server_of(app: ASGIApp, *, log_level: str = "warning") -> uvicorn.Server:
             ws="none",
             lifespan="off",
             limit_concurrency=CONNECTIONS_MAX,
+            backlog=CONNECTIONS_MAX,
             timeout_graceful_shutdown=STOP_S,
         )
     )

@@ -47,6 +47,7 @@ CONSTANTS = {
     "SECTION_LIMIT": SECTION_LIMIT,
     "RECEIPTS": RECEIPTS_KEPT,
     "HISTORY_VALUE_LIMIT": KEPT_BYTES,
+    "PAUSE_MAX_MS": 60_000,
 }
 """What Lua and Python both have to know; strings and whole numbers are written alike in the two."""
 

@@ -94,6 +94,9 @@ class Alarm:
 def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
     """Sets the alarm of a task while the block runs, on the main thread (executor, or a driver that has none).
 
+    A timer that the program has set itself rings when it would have: one that is due sooner stays, and the task has no
+    alarm; any other is set again afterwards.
+
     Raises:
         OverdueError: at any point of the block.
     """
@@ -101,10 +104,17 @@ def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
     if deadline is None or threading.current_thread() is not threading.main_thread():
         yield alarm
         return
-    before = signal.signal(signal.SIGALRM, alarm.ring)
-    signal.setitimer(signal.ITIMER_REAL, deadline.seconds_left(time.time()))
+    most_s, (theirs_s, every_s) = deadline.seconds_left(time.time()), signal.getitimer(signal.ITIMER_REAL)
+    if 0 < theirs_s <= most_s:
+        yield alarm
+        return
+    began_s, before = time.monotonic(), signal.signal(signal.SIGALRM, alarm.ring)
+    signal.setitimer(signal.ITIMER_REAL, most_s)
     try:
         yield alarm
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        if theirs_s:
+            left_s = max(theirs_s - (time.monotonic() - began_s), 1e-6)
+            signal.setitimer(signal.ITIMER_REAL, left_s, every_s)

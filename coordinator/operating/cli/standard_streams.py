@@ -14,7 +14,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from coordinator.operating.cli.terminal import say
 
@@ -45,6 +45,21 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=AS_JSON)
+    if type(sys.stderr) is io.TextIOWrapper and _number_of(sys.stderr) == 2:
+        told = io.BufferedWriter(_Told(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(told, sys.stderr.encoding, AS_JSON, line_buffering=True)
+
+
+class _Told(io.FileIO):
+    """Standard error, which a run survives: what a full or broken disk does not take is lost."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            return len(data)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

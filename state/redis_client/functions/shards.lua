@@ -71,7 +71,10 @@ local function stage_part(keys, argv)
   end
   local at, steps = OWNER_WRITES + 1, nil
   if argv[at + 6] ~= '' and redis.call('EXISTS', keys[3]) == 1 then
-    return {'PAUSED', ''}
+    local left = redis.pcall('PTTL', keys[3]) -- an error if this user may not ask
+    if type(left) ~= 'number' or (left > 0 and left <= PAUSE_MAX_MS) then -- else no reader has set it
+      return {'PAUSED', ''}
+    end
   end
   reply, steps = plan_sections(keys, strings_of(argv[at + 4]), 1, true)
   if reply then

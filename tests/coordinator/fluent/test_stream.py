@@ -262,6 +262,8 @@ COUNTS = HashState("counts")
         (lambda s: s.commit(Adds()).map(str), "emits nothing; set its output_fields"),
         (lambda s: s.merge(s.map(str, of="n", to="m")), "are not .*; map them to the same names"),
         (lambda s: s.merge(rows("word n", [])), "the streams are of two sources"),
+        (lambda s: s.merge(s), "a stream is given twice"),
+        (lambda s: s.merge(*[s.filter(bool, of="n")] * 2), "a stream is given twice"),
         (lambda s: s.apply(Splits(), by="nobody"), r"fields \['nobody'\] are unknown"),
         (lambda s: s.apply(Splits).topology("t"), "is the class Splits, not an instance"),
         (lambda s: s.commit(Splits()).topology("t"), "cannot be a committer"),

@@ -19,7 +19,7 @@ from state.records.stored_records import StoredPiece
 from state.redis_shards.sharded_store import ShardedStore
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
-from tests.conftest import PROGRAMS, Backend, ServerBackend, running_server
+from tests.conftest import Backend
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts, writes
 
 HASH, VALUE, LIST, STREAM = StateKind.HASH, StateKind.VALUE, StateKind.LIST, StateKind.STREAM
@@ -97,9 +97,9 @@ NOT_TAKEN: dict[str, tuple[WriteSet, str]] = {
 
 
 @contextmanager
-def opened(backend: Backend, shards: int = 0, nonce: str = NONCE) -> Iterator[RedisStore]:
+def opened(backend: Backend, shards: int = 0, nonce: str = NONCE, **more: Any) -> Iterator[RedisStore]:
     made = partial(ShardedStore, shard_count=shards) if shards else RedisStore
-    with closing(made("redis://under-test", "wc", client=backend.client())) as store:
+    with closing(made("redis://under-test", "wc", client=backend.client(), **more)) as store:
         store.check_server()
         acquire(store, nonce)
         yield store
@@ -157,12 +157,17 @@ def test_many_transactions_and_much_metadata_fit_into_one_commit(every_backend):
         assert store.commit(commit_of(counts(a=1), attempt(3_002), forget=tuple(fields))).status == "OK"
 
 
-@pytest.mark.redis
-@pytest.mark.parametrize("server", PROGRAMS)
-def test_a_server_that_is_set_to_take_short_arguments_takes_a_long_value(server):
-    limits = ["--proto-max-bulk-len", "1mb", "--client-query-buffer-limit", "1mb"]
-    with running_server(PROGRAMS[server](), *limits) as url, opened(ServerBackend(server, url)) as store:
-        assert store.commit(commit_of(TAKEN["long value"])).status is CommitStatus.OK
+@pytest.mark.parametrize(("lasts_ms", "waits"), [(10_000, True), (None, False), (86_400_000, False)])
+def test_a_group_waits_for_a_pause_that_a_reader_asked_for_and_for_no_other_key(every_backend, lasts_ms, waits):
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        every_backend.client().delete("{wc.0}:txbatch:pause")
+
+    slept: list[float] = []
+    with opened(every_backend, 3, sleep=sleep) as store:
+        every_backend.client().set("{wc.0}:txbatch:pause", "1", px=lasts_ms)
+        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
+    assert (slept != []) is waits
 
 
 def test_an_import_names_the_field_whose_time_the_server_does_not_take(every_backend):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from time import time
+
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -74,3 +77,18 @@ def test_the_alarm_names_the_task_of_several_in_one_spark_task_that_runs():
 def test_the_alarm_rings_in_user_code_on_the_main_thread_and_in_no_other():
     with alarm_for(WIRING, Deadline(STARTED_S, 0.001)) as alarm:
         alarm.begin(TransactionAttempt(1, 1))
+
+
+@pytest.mark.parametrize(("theirs_s", "is_ours"), [(100.0, True), (2.0, False)], ids=["later", "sooner"])
+def test_a_timer_of_the_programs_own_rings_when_it_would_have(theirs_s, is_ours):
+    was, before = signal.getitimer(signal.ITIMER_REAL), signal.signal(signal.SIGALRM, print)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, theirs_s, 7.0)
+        with alarm_for(WIRING, Deadline(time(), 60.0)) as alarm:
+            assert (signal.getsignal(signal.SIGALRM) == alarm.ring) is is_ours
+        left_s, every_s = signal.getitimer(signal.ITIMER_REAL)
+        assert (signal.getsignal(signal.SIGALRM), every_s) == (print, 7.0)
+        assert 0 < left_s <= theirs_s
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *was)

@@ -111,3 +111,15 @@ def test_closed_streams_are_like_dev_null(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" >&- 2>&- <&-', sys.executable, script], cwd=root, check=False)
     assert done.returncode == 0
     assert (tmp_path / "data").read_bytes() == b""
+
+
+@needs_a_full_device
+def test_a_run_survives_a_standard_error_that_takes_nothing() -> None:
+    script = (
+        "from coordinator.operating.cli.standard_streams import prepare_streams; import logging, sys, warnings\n"
+        "prepare_streams(); print('x' * 100_000, file=sys.stderr, flush=True); logging.error('y'); warnings.warn('z')\n"
+        "sys.stdout.write('done')"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=full, check=False)
+    assert (done.returncode, done.stdout) == (0, b"done")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import fakeredis
 import pytest
@@ -13,6 +15,7 @@ from starlette.testclient import TestClient
 
 from coordinator.operating.ui.dashboard import PART_HEADER
 from coordinator.serving.guard import HEADERS
+from coordinator.serving.http_server import server_of
 from state.redis_topology.onlooker import Onlooker
 from tests.conftest import Backend
 from tests.support.dashboard.opened import opened
@@ -297,3 +300,16 @@ def test_an_error_of_our_own_is_answered_with_the_headers_too(
         answer = browser.get("/")
     assert (answer.status_code, answer.text) == (500, "Internal Server Error")
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+
+
+def test_what_the_system_has_no_descriptors_for_is_said_in_a_line_and_no_traceback(caplog):
+    async def starved(scope, receive, send):
+        raise lacking
+
+    lacking = OSError(errno.EMFILE, "Too many open files")
+    app: Any = server_of(starved).config.app
+    assert TestClient(app).get("/").status_code == 503
+    assert [(each.message, each.exc_info) for each in caplog.records][-1] == (
+        "a connection was not served: Too many open files",
+        None,
+    )
