@@ -31,6 +31,15 @@ def announce_run(connection: RedisConnection, keys: Keys) -> None:
         _LOG.debug("the run's connection could not be named: %s", error)
 
 
+def retire_run(connection: RedisConnection, keys: Keys) -> None:
+    """Takes the name back from a connection that outlives its run, unless it is another run's by now."""
+    try:
+        if bytes(connection.call("CLIENT", "GETNAME") or b"") == _name(keys).encode():
+            connection.call("CLIENT", "SETNAME", "")
+    except StateError as error:
+        _LOG.debug("the run's connection kept its name: %s", error)
+
+
 def connected_runs(connection: RedisConnection, keys: Keys) -> int:
     """Returns how many runs of the topology are connected, 0 if the server does not say."""
     return connected_topologies(connection)[keys.topology_id]

@@ -36,6 +36,7 @@ from state.html_tables import bounded_table, section
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily, named_part, part_of_text
 from state.redis_client.connection import RedisConnection
+from state.redis_client.presence import retire_run
 from state.redis_shards.snapshots import Snapshot, snapshot
 from state.redis_topology.reader import RedisReader
 
@@ -94,8 +95,10 @@ class TransactionalRun:
         mailroom: Mailroom[TaskInput] = Mailroom(random, receive_capacity, keeps_order=keeps_order)
         self._book = AttemptBook(self._deliver, lambda: self._timers.now_s, topology.message_timeout_s)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault, holds=self._book.holds)
+        self._retire = partial(retire_run, connection, store.keys)
         self._open = ExitStack()
         self._open.callback(self._engine.close)
+        self._open.callback(self._retire)
         self._coordinator = self._open.enter_context(
             assembled(
                 topology,
@@ -159,6 +162,8 @@ class TransactionalRun:
                 return True
             self._is_due = has_event  # the consequences of an event begin before another message moves
             self._is_done = self._coordinator.turn()
+            if self._is_done:
+                self._retire()
         except Exception as error:
             self._error = error
             self.close()

@@ -16,7 +16,7 @@ from coordinator.operating.cli.standard_streams import is_without_reader
 from coordinator.operating.cli.terminal import say, say_json, without
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
-from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology import ComponentKind, Topology
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics, expired_when_written
 from state.errors import TransactionError
@@ -111,6 +111,11 @@ def _warnings(topology: Topology | PlainTopology, statistics: RunStatistics | Pl
         yield _quarantine_line(topology.topology_id, statistics.quarantined)
     if statistics.expired_parts:
         yield f"EXPIRED: {expired_when_written(statistics.expired_parts)}"
+    if statistics.committed and not any(each.kind is ComponentKind.COMMITTER for each in topology.components):
+        yield (
+            f"NOTHING KEPT: {counted(statistics.committed, 'transaction')} processed, with {tuples}, and the topology "
+            "has no committer: no state holds anything of them; add one, or end the stream with count_by or its like"
+        )
     if statistics.committed and not statistics.changes and topology.states:
         yield (
             f"NOTHING WRITTEN: {counted(statistics.committed, 'transaction')} committed, with {tuples}, and none "

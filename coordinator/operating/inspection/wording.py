@@ -7,13 +7,15 @@ it was: it begins with a phrase of its own. Spouts of users say it by `describe`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from coordinator.sources import batches, data_frame_batches, micro_batches
 from coordinator.sources.files import record_ranges
 from coordinator.sources.redis_streams import stream_range
+from coordinator.sources.several.inputs_coordinator import fingerprints_in, newest
 from coordinator.spouts import memory, memory_input
-from coordinator.spouts.partition_cut import is_partition_scope, partition_of
+from coordinator.spouts.partition_cut import is_partition_scope, partition_of, source_of
 from coordinator.spouts.several import SeveralSources
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from state.errors import TransactionError
@@ -55,10 +57,22 @@ def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict
 
     Called by ``txbatch inspect`` and ``quarantine show`` with the metadata of one transaction, by scope.
     """
-    words = next((words for begin, words in SOURCES.items() if source_fingerprint.startswith(begin)), None)
-    if words is None:
-        return _said(metadata, lambda _scope, _value: [])
-    return _said(metadata, lambda _scope, value: words(value))
+    return _said(metadata, lambda scope, value: _words_of(source_fingerprint, scope, value))
+
+
+def _words_of(fingerprint: str, scope: str, value: Any) -> list[str]:
+    """Returns what was read, by the fingerprint of a source, or of several: then by name, each in its own words."""
+    for begin, words in SOURCES.items():
+        if fingerprint.startswith(begin):
+            return words(value)
+    found, inputs = [], fingerprints_in(fingerprint) or {}
+    with suppress(AttributeError, TypeError, ValueError):  # it is the metadata of something else
+        if inputs and is_partition_scope(scope):
+            return _words_of(inputs.get(source_of(partition_of(scope))[0], ""), scope, value)
+        for name, part in newest(value) if inputs else ():
+            said = [f"{part:,} partitions"] if type(part) is int else _words_of(inputs.get(name, ""), scope, part)
+            found += [f"{name}: {line}" for line in said or [repr(part)]]
+    return found
 
 
 def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str]]:

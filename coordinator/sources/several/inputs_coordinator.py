@@ -57,7 +57,7 @@ class InputsCoordinator(SpoutCoordinator):
         self._notes: dict[str, dict[str, Any]] = {name: {} for name in coordinators}
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        known = _fingerprints_in(former.fingerprint)
+        known = fingerprints_in(former.fingerprint)
         if known is None:
             single = "the topology has read a single source before, whose positions mean nothing to several"
             return InputChange(impossible=(single,))
@@ -214,7 +214,7 @@ def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:
     return {note.removeprefix(start): value for note, value in so_far.notes.items() if note.startswith(start)}
 
 
-def _fingerprints_in(fingerprint: str) -> dict[str, str] | None:
+def fingerprints_in(fingerprint: str) -> dict[str, str] | None:
     """Returns source -> its fingerprint; None if this is not the fingerprint of several inputs."""
     with suppress(ValueError):
         found = json.loads(fingerprint)

@@ -21,6 +21,10 @@ from state.values.whole import is_whole
 SENTENCES_SHOWN = 10
 
 
+FILE_KINDS = ("text files ", "JSON lines ", "CSV files ", "Parquet files ")
+"""What the fingerprint of an input of files holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class InputQuestion:
     """The input given now, to a topology that has read input in earlier runs; `change` is as the spout reports it."""
@@ -127,9 +131,11 @@ def _consequences(question: InputQuestion) -> str:
         return f"{'; '.join(_shown(change.impossible))}; --adopt cannot accept that: {_either(ways_out)}"
     if not needed:
         adopt = "continue with --adopt (in Python RunOptions.adopt)"
+        is_of_files = any(kind in question.fingerprint for kind in FILE_KINDS)
+        follow = "; if more files are to come, read them as they arrive with follow=True" if is_of_files else ""
         return (
             "everything read so far is unchanged, and nothing would be skipped or read again; "
-            f"{_either([adopt, *ways_out])}"
+            f"{_either([adopt, *ways_out])}{follow}"
         )
     headings = {
         "skip": "never read",

@@ -12,7 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import AsJson, Parameters, ServerOptions, SparkOptions, TopologyId, command
+from coordinator.operating.cli.command import (
+    AsJson,
+    EngineOptions,
+    Parameters,
+    ServerOptions,
+    SparkOptions,
+    TopologyId,
+    command,
+)
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
@@ -22,6 +30,7 @@ from coordinator.operating.inspection.verify.refold import Runner, on_spark, ref
 from coordinator.operating.inspection.verify.verifier import Refold, Verification, Verifier
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
+from coordinator.transactional.options import EngineName
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 
@@ -36,7 +45,7 @@ def doctor(
     target: Target = None,
     parameters: Parameters = None,
     typed: ServerOptions,
-    spark: SparkOptions,
+    spark: EngineOptions,
     with_spark: Annotated[
         bool, typer.Option("--spark/--no-spark", help="Whether to start Spark and try a job.")
     ] = True,
@@ -44,12 +53,14 @@ def doctor(
 ) -> int:
     """Examine server, Spark, machine and code before a run; changes nothing. Exit code 0: fit, 1: something fails.
 
-    Without MODULE:FACTORY the rights are asked for keys of a topology that does not exist.
+    With --engine local Spark is left out, as with --no-spark. Without MODULE:FACTORY the rights are asked for keys of a
+    topology that does not exist.
     """
     if target is None and parameters:
         raise TopologyError("-p is for a factory, which was not given; leave it out, or give MODULE:FACTORY")
     load = None if target is None else partial(load_topology, target, parameters)
-    server, master, conf = typed.choice(), spark.master if with_spark else None, spark.settings()
+    has_spark = with_spark and spark.engine == EngineName.SPARK
+    server, master, conf = typed.choice(), spark.master if has_spark else None, spark.settings()
     with user_output_aside():
         findings = examine(server, master=master, conf=conf, target=target or "", load=load)
     failed, warned = (count_of(findings, weight) for weight in (Weight.FAIL, Weight.WARN))

@@ -28,6 +28,15 @@ def test_of_two_clusters_with_equal_seeds_the_newer_fences_the_older(redis_backe
         assert newer.state("counts") == {f"lines of {txid}": 4 for txid in (1, 2, 3)}
 
 
+def test_a_run_that_has_ended_counts_as_running_no_longer(redis_backend):
+    with LocalCluster(seed=SEED, redis_url=redis_backend.url) as cluster:
+        run = cluster.submit(topology())
+        store = RedisStore(redis_backend.url, "test", client=redis_backend.client())
+        assert store.connected_runs() == 1
+        run.run_until_idle()
+        assert store.connected_runs() == 0
+
+
 def test_a_topology_that_is_dropped_and_started_with_an_equal_seed_is_another_one(redis_backend):
     generations = []
     for _ in range(2):

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from coordinated_bolt import BaseBatchBolt
+from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
 from coordinator.operating.cli.exits import StoppedError
 from coordinator.operating.cli.run_command import execute
+from coordinator.operating.cli.run_result import print_result
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
@@ -183,6 +186,14 @@ def test_a_run_that_has_written_nothing_says_so(
     execute(typed_run(), FakeRunner(**{**DONE, "changes": changes}))
     said = "txbatch: NOTHING WRITTEN: 10 transactions committed, with 1,000 tuples, and none changed a state;"
     assert (said in capsys.readouterr().err) is is_said
+
+
+def test_a_run_without_a_committer_says_that_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    builder = TransactionalTopologyBuilder("bare", "lines", FixedBatchesSpout([[["a"]]], ["line"]))
+    builder.set_bolt("same", BaseBatchBolt()).shuffle_grouping("lines")
+    run = LocalCluster().submit(topology := builder.build())
+    print_result(topology, run.run_until_idle(), ServerChoice(None, Path("data")), as_json=False, is_logged=False)
+    assert "NOTHING KEPT: 1 transaction processed, with 1 tuple, and the topology has no" in capsys.readouterr().err
 
 
 def test_the_password_of_a_server_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,11 +21,13 @@ from tests.support.case_names import shown
 
 FILE = RecordRange("/data/a.txt", 1_000, 2_500, 100, 50, 7).to_plain()
 CUT = OffsetCut("id7", {0: OffsetRange(5, 25), 1: OffsetRange(3, 3), 2: OffsetRange(0, 1)}, lost=4).to_plain()
+FILE_WORDS = "/data/a.txt: records 101 to 150, in bytes 1,000 to 2,500"
+SEVERAL = """{"a": "text files 'a'", "b": "text files 'b'", "k": "kafka topic 't'"}"""
 STREAM = StreamRange("orders", "17-0", "19-3", 25, 7, 100, 3, "19-3", 100).to_plain()
 NO_ENTRIES = StreamRange("orders", "", "19-3", 0, 7, 100, 3, "19-3", 100).to_plain()
 
 CASES: list[tuple[str, Any, list[str]]] = [
-    ("text files 'a'", [FILE], ["/data/a.txt: records 101 to 150, in bytes 1,000 to 2,500"]),
+    ("text files 'a'", [FILE], [FILE_WORDS]),
     (
         "kafka topic 't', id id7",
         CUT,
@@ -47,6 +49,7 @@ CASES: list[tuple[str, Any, list[str]]] = [
     ("coordinator.spouts.memory.FixedBatchesSpout: 3 batches", [2, 99], ["batch 3 of the list"]),
     ("coordinator.spouts.memory.MemoryTransactionalSpout: x", [40, 20, 0, 9], ["rows 41 to 60"]),
     ("coordinator.spouts.memory.OpaqueMemoryTransactionalSpout: x", [40, 0, 1, 9], ["no rows"]),
+    (SEVERAL, {"a": [3, [FILE]], "k": [3, 2], "b": [2, [FILE]]}, ["a: " + FILE_WORDS, "k: 2 partitions"]),
 ]
 
 
@@ -55,7 +58,7 @@ def test_metadata_is_said_in_the_words_of_its_source(fingerprint: str, metadata:
     assert words_by_scope(fingerprint, {"coordinator": metadata}) == {"coordinator": words}
 
 
-@pytest.mark.parametrize("begin", SOURCES, ids=shown)
+@pytest.mark.parametrize("begin", [*SOURCES, SEVERAL], ids=shown)
 def test_what_is_not_the_metadata_of_a_source_is_shown_as_it_is(begin: str) -> None:
     for other in ("of a spout of the user's", 7, {"a": 1}, ["x"]):
         assert words_by_scope(begin, {"coordinator": other}) == {}

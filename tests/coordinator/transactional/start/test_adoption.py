@@ -104,7 +104,9 @@ def test_files_and_lines_after_the_position_are_adopted_as_they_are(cluster, fol
     lines_of(folder / "d.txt", "more", 2)
     if touched:
         os.utime(folder / "b.txt")
-    assert "nothing would be skipped or read again; continue with --adopt" in refusal(cluster, folder)
+    refused = refusal(cluster, folder)
+    assert "nothing would be skipped or read again; continue with --adopt" in refused
+    assert refused.endswith("if more files are to come, read them as they arrive with follow=True")
     expected = every_line(("b", 5), ("d", 3), ("e", 4), ("more", 2))
     assert run(cluster, folder, adopt=True) == expected
     assert run(cluster, folder) == expected, "adopted for good"

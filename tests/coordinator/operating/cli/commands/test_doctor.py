@@ -28,6 +28,11 @@ def test_what_is_fit_ends_with_zero_and_counts_its_warnings(folder: JobFolder, v
     assert shown[-1].endswith("1 warning, 0 failures")
 
 
+def test_the_local_engine_needs_no_spark(valkey_url, capsys):
+    assert txbatch("doctor", "--engine", "local", "--redis", valkey_url) == 0
+    assert "spark" not in capsys.readouterr().out
+
+
 def test_what_fails_ends_with_one_and_one_line_of_json_names_it(folder: JobFolder, capsys):
     with running_server(redis_program(), "--maxmemory-policy", "allkeys-lru") as url:
         assert ended("--redis", url, "--json") == 1
