@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
+from sys import getsizeof
 from typing import Any
 
 from state.codec import digest64, pack
@@ -97,18 +98,17 @@ def refuse_bytes(size: int, write_set: WriteSet) -> None:
 
 
 def _heaviest(write_set: WriteSet) -> str:
-    """Names the state that most bytes are for, and its longest value."""
+    """Names the state that most bytes are for, and the field with the longest value if a value was put."""
     sizes = {
         name: sum(map(len, state_sections(WriteSet({name: writes}), first_key=1, is_group=False)))
         for name, writes in write_set.states.items()
     }
     if not sizes:
         return ""
-    name = max(sizes, key=lambda each: sizes[each])
+    name = max(sizes, key=sizes.__getitem__)
     puts = unpacked(write_set.states[name]).puts
-    lengths = {field: len(value) for field, value in puts.items() if isinstance(value, str | bytes)}
-    field = max(lengths, key=lambda each: lengths[each], default=None)
-    longest = "" if field is None else f", {lengths[field]} for the value of field {field!r:.100}"
+    field = max(puts, key=lambda each: getsizeof(puts[each]), default=None)
+    longest = "" if field is None else f", with the longest value in field {field!r:.100}"
     return f": {sizes[name]} for state {name!r}{longest}"
 
 

@@ -376,7 +376,7 @@ def test_too_many_bytes_are_not_sent(store, client, monkeypatch):
     with unchanged(client):
         reply = store.commit(commit_of(one(VALUE, STR, puts={VALUE_FIELD: "x" * 1000})))
         assert reply.status is CommitStatus.LIMIT
-        assert "than the limit of 1000: 1014 for state 's', 1000 for the value of field ''; cut" in reply.detail
+        assert "than the limit of 1000: 1014 for state 's', with the longest value in field ''; cut" in reply.detail
 
 
 @pytest.mark.redis

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt
-from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli.exits import StoppedError
 from coordinator.operating.cli.run_command import execute
 from coordinator.operating.cli.run_result import print_result
@@ -24,6 +23,7 @@ from state.errors import ReplayLimitError, TopologyError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.support.cli.jobs import JobFolder
 from tests.support.cli.typed_runs import FakeRunner, typed_run
+from tests.support.topologies.components import Lines, Pass, build
 
 DONE: dict[str, Any] = {
     "last_txid": 12,
@@ -189,11 +189,11 @@ def test_a_run_that_has_written_nothing_says_so(
 
 
 def test_a_run_without_a_committer_says_that_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    builder = TransactionalTopologyBuilder("bare", "lines", FixedBatchesSpout([[["a"]]], ["line"]))
-    builder.set_bolt("same", BaseBatchBolt()).shuffle_grouping("lines")
-    run = LocalCluster().submit(topology := builder.build())
-    print_result(topology, run.run_until_idle(), ServerChoice(None, Path("data")), as_json=False, is_logged=False)
-    assert "NOTHING KEPT: 1 transaction processed, with 1 tuple, and the topology has no" in capsys.readouterr().err
+    topology = build(("pass", Pass(), ["lines"]), spout=Lines(1))
+    with LocalCluster() as cluster:
+        done = cluster.submit(topology).run_until_idle()
+    print_result(topology, done, ServerChoice(None, Path("data")), as_json=False, is_logged=False)
+    assert "NOTHING KEPT: 1 transaction processed, with 4 tuples, and the topology has no" in capsys.readouterr().err
 
 
 def test_the_password_of_a_server_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
