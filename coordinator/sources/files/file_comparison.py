@@ -11,12 +11,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from coordinator.sources.files.known_files import KnownFiles
+from coordinator.sources.files.known_files import KnownFiles, if_read
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
+from coordinator.sources.files.rotation import FINGERPRINT_BYTES
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of
 from coordinator.spouts.run_so_far import InputChange
 
 
@@ -115,7 +116,7 @@ class SortedComparison(FileComparison):
         """Returns whether a file still begins with what was read of it."""
         if path not in self._sizes:
             sentence = f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read"
-            is_known = path in renamed and path not in self._pending
+            is_known = (path in renamed or not mark.end) and path not in self._pending
             if is_known or self._tell_lost(path, sentence, is_next=False):
                 self._notes[path] = None
             return False
@@ -145,26 +146,34 @@ class SortedComparison(FileComparison):
             )
 
     def _known_under_other_names(self, gone: Mapping[str, PrefixMark]) -> dict[str, tuple[str, int]]:
-        """Unread file -> the one that is gone, whose content it begins with, and how many bytes that is."""
-        ends = {mark.end for mark in gone.values()}
-        known: dict[str, tuple[str, int]] = {}
-        for path, size in sorted(self._sizes.items()) if gone else ():
+        """Unread file -> the one that is gone, whose content it begins with, and how many bytes that is.
+
+        One file is one other at most. Before the position nobody is asked, so content alone has to be long there.
+        """
+        ends = {mark.end for mark in gone.values() if mark.end}
+        alike: list[tuple[bool, int, str, str, PrefixMark]] = []
+        for path, size in sorted(self._sizes.items()) if ends else ():
             if path in self._marks:
                 continue
             with closing(self._open(path)) as file:
                 may_hold = file.is_compressed or any(end <= size for end in ends)
                 marks = marks_at(file, ends) if may_hold else {}
                 for former, mark in gone.items():
-                    if mark.end in marks and marks[mark.end].digest == mark.digest:
-                        if path > self._position:
-                            self._tell_known(former, path, marks[mark.end], file)
-                        known[path] = former, mark.end
-                        break
+                    if (found := if_read(marks.get(mark.end), mark, file)) is not None:
+                        has_its_look = bool(mark.stamp[3]) and identity_of(found.stamp) == identity_of(mark.stamp)
+                        alike.append((not has_its_look, -mark.end, path, former, found))
+        known: dict[str, tuple[str, int]] = {}
+        for is_other, _, path, former, found in sorted(alike, key=lambda each: each[:4]):
+            is_next = path > self._position
+            is_it = is_next or not is_other or found.end >= FINGERPRINT_BYTES
+            if is_it and path not in known and former not in {other for other, _ in known.values()}:
+                known[path] = former, found.end
+                if is_next:
+                    self._tell_known(former, path, found)
         return known
 
-    def _tell_known(self, former: str, path: str, found: PrefixMark, file: InputFile) -> None:
-        is_whole = self._marks[former].is_whole and not file.read_up_to(found.end, found.end + 1)
-        if is_whole and former not in self._pending:
+    def _tell_known(self, former: str, path: str, found: PrefixMark) -> None:
+        if found.is_whole and self._marks[former].is_whole and former not in self._pending:
             note = replace(self._marks[former], stamp=found.stamp)
             said = f"file {path!r} holds the {found.end} bytes that were read of {former!r}, which is no longer there"
             self._tell_renamed(former, path, note, said)
@@ -239,7 +248,8 @@ class GrowingComparison(FileComparison):
         for each in settled.outgrown:
             self._tell_outgrown(each.path, each.note, each.sentence, found)
         for alike in settled.alike:
-            if alike.note.is_whole and alike.former not in self._pending:
+            is_first = alike.former not in self.alike  # of several that are alike one may be it
+            if is_first and alike.note.is_whole and alike.former not in self._pending:
                 self._tell_renamed(alike.former, alike.path, alike.note, alike.sentence)
                 self.alike[alike.former] = alike.path
         for path, note in self._known.notes.items():
@@ -269,8 +279,7 @@ class GrowingComparison(FileComparison):
         if place is None:
             return None
         with closing(self._store.open(place)) as file:
-            size, changed_ns, _, inode, *_ = file.stamp
-            return FileFacts(path, size, changed_ns, inode)
+            return FileFacts.of(path, file.stamp)
 
     def _tell_changed(self, path: str, mark: PrefixMark, now: str) -> None:
         sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now}"

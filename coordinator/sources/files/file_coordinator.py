@@ -305,7 +305,7 @@ class FileCoordinator(SpoutCoordinator):
 
     def _open_scanner(self, joined: JoinedFile, last: RecordRange | None = None) -> None:
         self._close_file()
-        joined, file = self._opened(joined, is_begun=last is not None)
+        joined, file = self._opened(joined, read_bytes=0 if last is None else last.end)
         try:
             if self._order.is_growing:
                 self._refuse_incomplete(file, joined)
@@ -324,16 +324,14 @@ class FileCoordinator(SpoutCoordinator):
         self._edges = 0 if self._read is None or file.is_compressed else edges_of(file, self._read.end)
         self._after, self._is_untouched, self._is_noted = joined, last is None, False
 
-    def _opened(self, joined: JoinedFile, *, is_begun: bool) -> tuple[JoinedFile, InputFile]:
+    def _opened(self, joined: JoinedFile, *, read_bytes: int) -> tuple[JoinedFile, InputFile]:
         """Opens a file, under the name it has by now if that is another one."""
         file, facts = None, joined.facts
         with suppress(SourceError):  # which is raised again if it is found nowhere else
             file = self._open(joined.path)
-        if file is not None and (
-            facts is None or identity_of(file.stamp) == (facts.byte_count, facts.changed_ns, facts.inode)
-        ):
+        if file is not None and (facts is None or identity_of(file.stamp) == facts.identity):
             return joined, file
-        found = self._order.relocated(joined, is_begun=is_begun)
+        found = self._order.relocated(joined, read_bytes=read_bytes)
         if file is None or found.path != joined.path:
             if file is not None:
                 file.close()

@@ -12,8 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from coordinator.sources.files.file_kind import FileKind
-from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
-from coordinator.sources.files.rotation import is_one, is_related, is_renamed
+from coordinator.sources.files.prefix_digest import PREFIX_BLOCK_BYTES, PrefixMark, holds, marks_at
+from coordinator.sources.files.rotation import is_likely_one, is_one, is_related, is_renamed
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
@@ -141,7 +141,7 @@ class KnownFiles:
         """Remembers how much of a file was read by now."""
         self.notes[path] = note
         if note.is_whole:
-            self._sure[path] = _facts(path, note)
+            self._sure[path] = FileFacts.of(path, note.stamp)
         else:
             self._sure.pop(path, None)
 
@@ -154,10 +154,8 @@ class KnownFiles:
         known = self.notes.get(path)
         if known is not None and (known.end, known.digest) == (mark.end, mark.digest):
             return path
-        for name, note in self.notes.items():
-            if (note.end, note.digest) == (mark.end, mark.digest):
-                return name
-        return path
+        alike = [name for name, note in self.notes.items() if (note.end, note.digest) == (mark.end, mark.digest)]
+        return next((name for name in alike if self.notes[name].stamp[3] == mark.stamp[3]), [*alike, path][0])
 
     def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
         """Returns what `ReadingOrder.take_names` does."""
@@ -193,9 +191,10 @@ class KnownFiles:
         alike: dict[str, Alike] = {}
         for former, path in self._by_identity(lost, strange):
             is_open = former not in settled.moved and path not in here
-            if is_open and (mark := self._compared(note := lost[former], path)) is not None:
-                is_same = former in found or is_renamed(
-                    note, mark, was_removed=self._removes and note.is_whole, is_related=is_related(former, path)
+            if is_open and (mark := self._compared(note := lost[former], path, was_renamed=former != path)) is not None:
+                was_removed = self._removes and note.is_whole and former not in found
+                is_same = former == path or is_renamed(
+                    note, mark, was_removed=was_removed, is_related=is_related(former, path)
                 )
                 if is_same:
                     settled.moved[former], here[path] = path, mark
@@ -207,7 +206,8 @@ class KnownFiles:
         settled.alike = [each for path, each in sorted(alike.items()) if path in ready - here.keys()]
         for path in sorted(ready - here.keys() - alike.keys()) if lost else ():
             self._find_by_content(path, lost, found, settled, here)
-        replaced = {path: lost[path] for path in (lost.keys() & strange.keys()) - settled.moved.keys() - here.keys()}
+        explained = settled.moved.keys() | here.keys() | {each.former for each in settled.alike}
+        replaced = {path: lost[path] for path in (lost.keys() & strange.keys()) - explained}
         settled.replaced = [*self._replaced(replaced, ready, waiting), *self._others(lost, here)]
         self._keep_nameless(settled, lost, waiting)
         self._take_over(settled, found, here)
@@ -229,12 +229,21 @@ class KnownFiles:
         for path in lost.keys() & strange.keys():
             yield path, path
 
-    def _compared(self, note: PrefixMark, path: str) -> PrefixMark | None:
-        """Returns the mark of a file that begins with what was read; None if it does not."""
+    def _compared(self, note: PrefixMark, path: str, *, was_renamed: bool) -> PrefixMark | None:
+        """Returns the mark of a file that begins with what was read; None if it does not.
+
+        A file that nobody has touched is not read. Giving it another name touches it, so its last block has to do then.
+        """
         with closing(self._open(path)) as file:
-            if is_settled(note.stamp) and identity_of(file.stamp) == identity_of(note.stamp):
+            is_left_alone = file.stamp == note.stamp or (
+                was_renamed
+                and identity_of(file.stamp) == identity_of(note.stamp)
+                and note.end % PREFIX_BLOCK_BYTES
+                and holds(file, note)
+            )
+            if is_settled(note.stamp) and is_left_alone:
                 return replace(note, stamp=file.stamp)
-            return _if_read(marks_at(file, {note.end}).get(note.end), note, file)
+            return if_read(marks_at(file, {note.end}).get(note.end), note, file)
 
     def _find_by_content(
         self,
@@ -254,7 +263,7 @@ class KnownFiles:
             for former, note in sorted(sought.items(), key=lambda each: -each[1].end):
                 if former == path:
                     continue
-                mark = _if_read(marks.get(note.end), note, file)
+                mark = if_read(marks.get(note.end), note, file)
                 shortened = _shortened(former, note, found)
                 is_same = mark is not None and is_one(
                     note,
@@ -329,8 +338,9 @@ class KnownFiles:
             The name of the file, which is known by that.
         """
         for path, other in self.notes.items():
-            may_be_it = other.end >= note.end and (is_related(former, path) or other.stamp[3] == note.stamp[3])
-            if path != former and may_be_it and self._compared(note, path) is not None:
+            has_its_inode = bool(note.stamp[3]) and other.stamp[3] == note.stamp[3]
+            may_be_it = other.end >= note.end and is_likely_one(former, path, note.end, has_its_inode=has_its_inode)
+            if path != former and may_be_it and self._compared(note, path, was_renamed=True) is not None:
                 if self.notes.get(former) == note:  # and not of another file that has the name now
                     del self.notes[former]
                 return path
@@ -362,17 +372,12 @@ def _shortened(path: str, read: PrefixMark, found: Mapping[str, FileFacts]) -> s
     return left | {path} if path in found and found[path].inode in (0, inode) else left
 
 
-def _if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:
+def if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:
     """Returns the mark of what was read as it is found in a file; None if it is something else."""
     if found is None or found.digest != read.digest:
         return None
     return replace(found, is_whole=not file.read_up_to(read.end, read.end + 1))
 
 
-def _facts(path: str, mark: PrefixMark) -> FileFacts:
-    size, changed_ns, inode = identity_of(mark.stamp)
-    return FileFacts(path, size, changed_ns, inode)
-
-
 def _settled_facts(path: str, mark: PrefixMark) -> FileFacts | None:
-    return _facts(path, mark) if mark.is_whole and is_settled(mark.stamp) else None
+    return FileFacts.of(path, mark.stamp) if mark.is_whole and is_settled(mark.stamp) else None

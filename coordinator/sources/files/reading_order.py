@@ -13,7 +13,7 @@ from coordinator.sources.files.follow import FolderWatch
 from coordinator.sources.files.known_files import JoinedFile, KnownFiles, Settled
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.record_ranges import RecordRange
-from coordinator.sources.files.rotation import is_related
+from coordinator.sources.files.rotation import is_likely_one, is_related
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.input_file import NO_STAMP
 from state.errors import SourceError
@@ -87,8 +87,8 @@ class ReadingOrder(ABC):
         """Returns the file in which the last transaction of earlier runs ended; None if it left the input."""
 
     @abstractmethod
-    def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
-        """Returns a file under its present name, where that is certain; `is_begun`: something was cut of it."""
+    def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
+        """Returns a file under its present name, where that is certain; `read_bytes`: how much was cut of it."""
 
     def is_taken(self, path: str) -> bool:
         """Returns whether a file that was read is known by a name; since the last look another may have got it."""
@@ -136,7 +136,7 @@ class SortedOrder(ReadingOrder):
     def holding(self, last: RecordRange) -> JoinedFile | None:
         return self._file(last.path) if last.path in self._sizes else None
 
-    def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
+    def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
         return file
 
     def fraction(self, path: str | None, share: float) -> float | None:
@@ -227,7 +227,7 @@ class GrowingOrder(ReadingOrder):
     def holding(self, last: RecordRange) -> JoinedFile | None:
         return self._first
 
-    def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
+    def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
         """Looks for a file just as it joined; or, if content will be compared, for one of its inode that is no shorter.
 
         An inode alone says nothing: it is soon given to another file.
@@ -236,7 +236,8 @@ class GrowingOrder(ReadingOrder):
             return file
         for path, facts in self.look().items():
             has_grown = facts.inode and facts.inode == file.facts.inode and facts.byte_count >= file.byte_count
-            if replace(facts, path=file.path) == file.facts or (is_begun and has_grown):
+            is_it = has_grown and read_bytes and is_likely_one(file.path, path, read_bytes, has_its_inode=True)
+            if is_it or facts.identity == file.facts.identity:
                 return replace(file, path=path, facts=facts)
         return file
 

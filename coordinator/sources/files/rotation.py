@@ -22,13 +22,14 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
     Returns:
         None if nobody can tell.
     """
-    if (found.is_whole or not read.is_whole) and read.stamp[1] and found.stamp[1] == read.stamp[1]:
-        return True  # packed, or moved to another disk: both keep the time
     is_long = read.end >= FINGERPRINT_BYTES
+    has_its_time = (found.is_whole or not read.is_whole) and read.stamp[1] and found.stamp[1] == read.stamp[1]
+    if has_its_time and (is_long or is_related):
+        return True  # packed, or moved to another disk: both keep the time
     if is_cut_off or (is_packed and is_related):
-        is_being_read = is_related and not read.is_whole
-        return True if is_long or is_being_read or (is_cut_off and found.is_whole) else None
-    is_likely = is_related or is_long or not read.stamp[3]  # without inodes any file may be one that was renamed
+        is_as_read = not read.is_whole or (is_cut_off and found.is_whole)
+        return True if is_long or (is_related and is_as_read) else None
+    is_likely = has_its_time or is_related or is_long or not read.stamp[3]  # without inodes any may have been renamed
     return None if found.is_whole or is_likely else False
 
 
@@ -48,13 +49,21 @@ def is_renamed(read: PrefixMark, found: PrefixMark, *, was_removed: bool, is_rel
     """
     if identity_of(found.stamp) == identity_of(read.stamp):
         return True
-    has_grown = not found.is_whole
-    if has_grown and (is_related or (read.end >= FINGERPRINT_BYTES and not was_removed)):
+    is_long, is_grown = read.end >= FINGERPRINT_BYTES, not found.is_whole
+    if is_grown and ((is_long and not was_removed) or (is_related and (is_long or not read.is_whole))):
         return True
-    return False if was_removed else None
+    return False if was_removed and not (is_grown and is_related) else None
+
+
+def is_likely_one(former: str, path: str, byte_count: int, *, has_its_inode: bool) -> bool:
+    """Returns whether two of three speak for it that a file is one that was read in part and has its beginning.
+
+    They are its inode, its name, and the length of what was read: little content may be that of any file.
+    """
+    return has_its_inode + is_related(former, path) + (byte_count >= FINGERPRINT_BYTES) >= 2
 
 
 def is_related(former: str, path: str) -> bool:
     """Returns whether two paths may be of one file that is rotated: app.log, app.log.1, app-20261126.log.gz."""
-    stem = former.rpartition("/")[2].partition(".")[0]
-    return bool(stem) and path.rpartition("/")[2].startswith(stem)
+    stem, name = former.rpartition("/")[2].partition(".")[0], path.rpartition("/")[2]
+    return bool(stem) and name.startswith(stem) and not name[len(stem) :][:1].isalnum()

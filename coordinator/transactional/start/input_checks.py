@@ -61,9 +61,10 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
     change = question.change
     if change is None or "unchecked" in words:
         return []
-    needed = {word: found for word, found in _needed(change).items() if word in ("changed", "renamed")}
+    needed = _needed(change)
+    accepted = [sentence for sentences in needed.values() for sentence in sentences]
     if change.impossible or not _accepts(words, needed):
-        found = "; ".join(_shown([*change.impossible, *change.changed, *change.renamed]))
+        found = "; ".join(_shown([*change.impossible, *accepted]))
         ways_out = _ways_out(question.topology_id)
         if not change.impossible:
             ways_out.append(_acceptance(needed))
@@ -71,7 +72,7 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
             f"the input has changed where topology {question.topology_id!r} had read it; {_brief(change, needed)}; "
             f"{found}; {_either(ways_out)}"
         ).about(Trouble.INPUT_CHANGED)
-    return _shown([*change.changed, *change.renamed])
+    return _shown(accepted)
 
 
 def _brief(change: InputChange | None, needed: Collection[str]) -> str:

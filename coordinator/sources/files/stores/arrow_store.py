@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from coordinator.sources.files.stores.arrow_streams import require_arrow
-from coordinator.sources.files.stores.arrow_tree import tree_of
+from coordinator.sources.files.stores.arrow_tree import touched_ns, tree_of
 from coordinator.sources.files.stores.file_listing import FolderTree
 from coordinator.sources.files.stores.file_store import FileStore, name_in
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
@@ -197,7 +197,7 @@ class ArrowFile(InputFile):
         self._look: Callable[[], Any] = partial(filesystem.get_file_info, inner)
         self._told, self._is_asked = (info.size, info.mtime_ns), True
         self.stored_bytes = info.size
-        self.stamp = stamp_of((info.size, info.mtime_ns or 0, 0, 0), clock_ns())
+        self.stamp = stamp_of((info.size, info.mtime_ns or 0, touched_ns(filesystem, inner), 0), clock_ns())
 
     @property
     def byte_count(self) -> int:

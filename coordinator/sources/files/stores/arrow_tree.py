@@ -31,6 +31,13 @@ def tree_of(filesystem: Any, prefix: str) -> FolderTree:
     return ArrowTree(filesystem, prefix)
 
 
+def touched_ns(filesystem: Any, path: str) -> int:
+    """Returns when anything of a file was last changed; 0 unless it is on this machine, since pyarrow does not tell."""
+    tree = tree_of(filesystem, "")
+    seen = tree.look(path) if isinstance(tree, LocalTree) else None
+    return 0 if seen is None else seen.facts.touched_ns
+
+
 @dataclass(frozen=True, slots=True)
 class ArrowEntry:
     """A name in a folder."""

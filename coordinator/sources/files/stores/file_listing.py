@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from coordinator.sources.files.stores.input_file import FileStamp
 from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
 
@@ -37,12 +38,25 @@ class FileFacts:
         byte_count: its size in the store.
         changed_ns: when its content was last changed, as the store tells it.
         inode: by which it is known under another name; 0 in a store without.
+        touched_ns: when anything of it was last changed, its name too; 0 in a store that does not tell.
     """
 
     path: str
     byte_count: int
     changed_ns: int
     inode: int = 0
+    touched_ns: int = 0
+
+    @classmethod
+    def of(cls, path: str, stamp: FileStamp) -> FileFacts:
+        """Returns the facts that a file was opened with."""
+        size, changed_ns, touched_ns, inode, *_ = stamp
+        return cls(path, size, changed_ns, inode, touched_ns)
+
+    @property
+    def identity(self) -> FileStamp:
+        """See `identity_of`."""
+        return self.byte_count, self.changed_ns, self.inode
 
 
 class Entry(Protocol):

@@ -194,8 +194,9 @@ class LocalTree(FolderTree):
         if status.st_nlink > 1:
             names.add(f"inode {status.st_dev}:{status.st_ino}")
         kind = stat.S_IFMT(status.st_mode)
+        inode = status.st_ino if self._has_inodes else 0
         return Seen(
-            FileFacts(self.prefix + path, status.st_size, status.st_mtime_ns, status.st_ino if self._has_inodes else 0),
+            FileFacts(self.prefix + path, status.st_size, status.st_mtime_ns, inode, status.st_ctime_ns),
             "file" if kind == stat.S_IFREG else "folder" if kind == stat.S_IFDIR else "other",
             frozenset(names),
             is_link,

@@ -182,3 +182,35 @@ def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(
     )
     assert change.changed == ((f"{told}that line would be a record of its own",) if is_told else ())
     second.close()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("content", "files", "told"),
+    [
+        ("h\n", {"0": "h\n", "1": "h\n"}, {"changed": ["b.txt"], "skipped": ["0.txt", "1.txt"]}),
+        ("h\n", {"0": "h\n2\n"}, {"changed": ["b.txt"], "skipped": ["0.txt"]}),
+        ("h\n" * 600, {"0": "h\n" * 600, "1": "h\n" * 600}, {"skipped": ["1.txt"]}),
+        ("h\n", {"y": "h\n", "z": "h\n"}, {"renamed": ["y.txt"]}),
+        ("h\n", {"0": "h\n", "z": "h\n"}, {"renamed": ["z.txt"], "skipped": ["0.txt"]}),
+        ("h\n", {"y": "h\n", "z": "h\n2\n"}, {"renamed": ["y.txt"]}),
+    ],
+)
+def test_one_file_at_most_is_the_one_that_is_gone(tmp_path: Path, pack: Pack, content, files, told) -> None:
+    """Others that hold the same are new: told if they lie before the position, and read if they lie after it."""
+    for name, text in {"b": content, "m": "last\n"}.items():
+        (tmp_path / f"{name}.txt").write_bytes(pack(text.encode()))
+    first = coordinator_of(tmp_path, 1000)
+    _, last, notes = cut(first, None)
+    first.close()
+    (tmp_path / "b.txt").unlink()
+    (tmp_path / "keeps the inode").write_bytes(b"")
+    for name, text in files.items():
+        (tmp_path / f"{name}.txt").write_bytes(pack(text.encode()))
+    second = coordinator_of(tmp_path, 1000)
+    change = second.compare(FormerInput(fingerprint="", is_same=False, last_txid=1, last=last, notes=notes))
+    found = {word: getattr(change, word) for word in ("skipped", "again", "changed", "renamed")}
+    assert {word: [Path(each.split("'")[1]).name for each in given] for word, given in found.items() if given} == told
+    read = [Path(name).stem for name, note in {**notes, **change.notes}.items() if note is not None]
+    assert sorted({"y", "z"} & files.keys() & {*read}) == [each[0] for each in told.get("renamed", [])]
+    second.close()

@@ -16,6 +16,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.rotation import is_related
+from coordinator.sources.files.stores import input_file
 from state.errors import SourceError, UserCodeError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, drained, submit
@@ -384,3 +385,66 @@ def test_a_log_that_is_packed_while_another_gets_its_name_is_known_once_the_pack
         (folder / f"app.log.{age - 1}.gz.ready").rename(folder / f"app.log.{age}.gz.ready")
         run.run_until_idle()
     assert run.state("lines") == [*newer, *older, "newest"]
+
+
+# Too little to go by
+
+
+def again_in_place(path: Path, content: str) -> None:
+    """Rewrites a file as `rsync -t --inplace` does: its inode and its time of change stay."""
+    told = path.stat()
+    path.write_text(content, encoding="utf-8")
+    os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
+
+
+def with_the_inode(path: Path, name: str, content: str) -> Path:
+    """A new file that got the inode of one that was removed, and a name."""
+    other = path.rename(path.with_name(name))
+    other.write_text(content, encoding="utf-8")
+    os.utime(other, (1, 1))
+    return other
+
+
+@pytest.mark.parametrize("done", ["keep", "list"])
+@pytest.mark.parametrize("between_runs", [False, True])
+def test_a_file_that_is_rewritten_in_place_with_its_size_and_time_is_named(
+    cluster, inbox, between_runs, done, monkeypatch
+) -> None:
+    monkeypatch.setattr(input_file, "RECENT_NS", 0)  # as if it had been read a while after it was written
+    path = write(local(inbox) / "app.log", "1", "2")
+    follow = {"done": done, "done_path": str(local(inbox) / "list")} if done == "list" else {}
+    run = started(cluster, inbox, **follow)
+    run.run_until_idle()
+    if between_runs:
+        run.close()
+    again_in_place(path, "3\n4\n")
+    with pytest.raises(SourceError, match=r"app\.log' has changed: 4 bytes of it were read, and it differs from them"):
+        (started(cluster, inbox, **follow) if between_runs else run).run_until_idle()
+
+
+@pytest.mark.parametrize(
+    ("former", "read", "path", "now"),
+    [
+        ("a.log", ["h"], "access.log", "h\n2\n"),  # begins alike, and is another
+        ("app.log.5", ["h"], "app.log", "h\n2\n"),  # the inode of the oldest log, given to the newest
+        ("app.log.5", ["h"], "z.log", "h\n"),
+    ],
+)
+@pytest.mark.parametrize("taken", [False, True], ids=["gone", "name given again"])
+@pytest.mark.parametrize("adopt", ["again", "renamed"])
+def test_an_inode_given_again_proves_nothing_with_little_content(  # noqa: PLR0917 - all of them are drawn
+    cluster, tmp_path, former, read, path, now, taken, adopt
+) -> None:
+    run = quiet(cluster, tmp_path)
+    before = write(tmp_path / former, *read)
+    run.run_until_idle()
+    run.close()
+    with_the_inode(before, path, now)
+    if taken:
+        write(tmp_path / former, "other")
+    with pytest.raises(SourceError, match=rf"{path}' begins with the 2 bytes that were read of '.*{former}', which is"):
+        quiet(cluster, tmp_path)
+    run = quiet(cluster, tmp_path, adopt=adopt)
+    run.run_until_idle()
+    once = [*(["other"] if taken else []), *now.split()]
+    assert sorted(run.state("lines")) == sorted(once if adopt == "renamed" else [*once, *read])
