@@ -28,6 +28,8 @@ from coordinator.operating.inspection.server_checks import check_server
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
+from coordinator.sources.several.shared_input import places_in, places_of, shared_place
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.start.spout_start import SpoutStart
@@ -79,6 +81,7 @@ def examine(
                 expires=topology.expires,
                 fields_expire=topology.fields_expire,
             )
+            findings += examine_other_readers(server, topology)
     findings += _examine_machine(server, master, conf, os.environ)
     if master is not None:
         findings += _examine_spark(master, conf, topology, module)
@@ -135,6 +138,24 @@ def examine_server(
         for slot in (keys, *(keys.shard(number) for number in range(shard_count if shard_count > 1 else 0)))
     )
     return [encryption, *home, *_of_shards_only(shards, home)]
+
+
+def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[Finding]:
+    """Yields the topologies on the server that have read what this one takes away once it has read it."""
+    destruction, places = SpoutKind(topology.spout.spec).destruction, places_of(topology.spout.spec)
+    if not destruction or not places:
+        return
+    try:
+        with server.onlooker() as onlooker:
+            ids = [each.topology_id for each in onlooker.topologies() if each.topology_id != topology.topology_id]
+            others = [seen for each in ids if (seen := onlooker.overview(each, with_samples=False)) is not None]
+    except TransactionError:
+        return  # which is told of the server itself, or there is none yet
+    for other in others:
+        if place := shared_place(places, places_in(other.source_fingerprint)):
+            found = f"topology {other.topology_id!r} on this server has read {place!r}, and here {destruction}"
+            why = "what the other has not read by then is gone, and none of its runs can continue"
+            yield warn("input", found, why, "give each topology its own folder or stream, or let one keep its input")
 
 
 def _of_shards_only(shards: Iterable[list[Finding]], home: list[Finding]) -> Iterator[Finding]:

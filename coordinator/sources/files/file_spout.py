@@ -98,6 +98,16 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
                     raise TopologyError(said)
         return self._paths
 
+    @property
+    def input_places(self) -> tuple[str, ...]:
+        """Patterns of everything that is read; see `shared_input`."""
+        return tuple(map(self.store.absolute, self.patterns))
+
+    @property
+    def filled_places(self) -> tuple[str, ...]:
+        """Pattern of where done files are moved to."""
+        return (f"{self._done_place().rstrip('/')}/*",) if self.destruction == DESTROYED["move"] else ()
+
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> FileCoordinator:
         return self.coordinator(context)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -26,7 +27,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from state.codec import unpack
 from state.errors import TopologyError
-from state.redis_client.address import check_address, from_environment, redact, secrets_in
+from state.redis_client.address import check_address, from_environment, places_of, redact, secrets_in
 
 URL_VARIABLE = "TXBATCH_STREAMS_URL"
 ORIGIN_FIELDS = ("stream", "entry_id")
@@ -99,6 +100,15 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
             made, offered=ORIGIN_FIELDS, origin_fields=origin_fields, on_bad_record=on_bad_record
         )
         self._coordinator: StreamCoordinator | None = None
+
+    @property
+    def input_places(self) -> tuple[str, ...]:
+        """Its streams, and where they are as far as that is known here; see `shared_input`."""
+        url = self.url or os.environ.get(URL_VARIABLE, "")
+        place = "*" if not url else ",".join(f"{h}:{port}" for h, port in places_of(url)) or url.partition("://")[2]
+        number = url.partition("://")[2].partition("?")[0].rpartition("@")[2].partition("/")[2] or "0"
+        where = f"{place} {'*' if not url else number}".replace("/", " ").replace("localhost", "127.0.0.1")
+        return tuple(f"stream {key!r} of {where}" for key in self.keys)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         self.output.declare(declarer)

@@ -20,6 +20,7 @@ from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuples import Tuple
 from coordinator.sources.several.inputs_coordinator import InputsCoordinator, close_all, cut_for, newest
 from coordinator.sources.several.partitioned_input import as_whole
+from coordinator.sources.several.shared_input import places_of, refuse_shared
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partition_cut import source_of
@@ -46,7 +47,7 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
             `KafkaOpaqueSpout`, makes transactions opaque: a replay reads the same of all others, and cuts it again.
 
     Raises:
-        TopologyError: no source is given, or one is not a transactional spout.
+        TopologyError: no source is given, one is not a transactional spout, or one destroys what another reads.
     """
 
     def __init__(
@@ -56,11 +57,17 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
             raise TopologyError("Inputs has no source; name some, as in Inputs(orders=CsvFiles(...))")
         self.sources = {name: _as_source(name, source) for name, source in sources.items()}
         self.has_opaque = any(map(_is_opaque, self.sources.values()))
+        refuse_shared(self.sources)
 
     @property
     def destruction(self) -> str:  # type: ignore[override] # of what it is made of
         """What its sources destroy of their input."""
         return "; ".join(filter(None, (kind.destruction for kind in self._kinds().values())))
+
+    @property
+    def input_places(self) -> tuple[str, ...]:
+        """Where the input of all of its sources lies."""
+        return tuple(place for source in self.sources.values() for place in places_of(source))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         for name, source in self.sources.items():

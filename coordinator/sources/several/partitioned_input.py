@@ -15,6 +15,7 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.streams.records import EmittedRow
+from coordinator.sources.several.shared_input import places_of
 from coordinator.spouts.answers import expect_count, expect_positions
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
@@ -71,6 +72,11 @@ class CommittedPartitionedInput(PartitionedInput, ICommitterTransactionalSpout):
     def destruction(self) -> str:  # type: ignore[override] # of what it is made of
         """What the source destroys of its input."""
         return SpoutKind(self.source).destruction
+
+    @property
+    def input_places(self) -> tuple[str, ...]:
+        """Where the source says that its input lies."""
+        return places_of(self.source)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
         committer = SpoutKind(self.source).committer(conf, context)

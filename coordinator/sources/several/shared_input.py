@@ -1,0 +1,82 @@
+"""Whether two sources read the same, of which one takes away what it has read; pure.
+
+A source of ours says where its input lies: patterns of files, as they are stored, and streams. What one deletes, moves
+or trims once it is committed is gone before the other has read it, and no run can bring that back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import permutations
+from typing import Any
+
+from state.errors import TopologyError
+
+_WILD = "*?["
+
+
+def refuse_shared(sources: Mapping[str, Any]) -> None:
+    """Raises TopologyError if one of some inputs destroys what another one reads (driver, when they are named)."""
+    for (name, one), (other_name, other) in permutations(sources.items(), 2):
+        destruction = getattr(one, "destruction", "")
+        places = (*places_of(one), *getattr(one, "filled_places", ()))
+        if destruction and (place := shared_place(places, places_of(other))):
+            raise TopologyError(
+                f"inputs {name!r} and {other_name!r} meet in {place!r}, and of {name!r} {destruction}: what "
+                f"{other_name!r} has not read by then would be gone; let one input read it and both branches follow "
+                "that, or give each its own folder or stream"
+            )
+
+
+def places_of(source: Any) -> tuple[str, ...]:
+    """Returns where the input of a source lies; nothing of a source that does not say so."""
+    places: tuple[str, ...] = getattr(source, "input_places", ())
+    return places
+
+
+def places_in(fingerprint: str) -> tuple[str, ...]:
+    """Returns where the input of a source of ours lies, by its fingerprint; of many patterns the first few."""
+    with suppress(ValueError):
+        several = json.loads(fingerprint)
+        if isinstance(several, dict):
+            return tuple(place for each in several.values() for place in places_in(str(each)))
+    quoted = re.findall(r"'([^']*)'", fingerprint)
+    return tuple(f"stream {key!r} of *" for key in quoted) if fingerprint.startswith("redis streams") else (*quoted,)
+
+
+def shared_place(places: tuple[str, ...], others: tuple[str, ...]) -> str:
+    """Returns the first of some places where others may read, too; "" for none."""
+    return next((place for place in places if any(may_meet(place.split("/"), each.split("/")) for each in others)), "")
+
+
+def may_meet(one: list[str], other: list[str]) -> bool:
+    """Returns whether two patterns, by their parts, may match the same path; ``**`` is any depth of folders."""
+    if not one or not other:
+        return all(part == "**" for part in one or other)
+    for deep, rest in ((one, other), (other, one)):
+        if deep[0] == "**":
+            return may_meet(deep[1:], rest) or may_meet(deep, rest[1:])
+    return _may_be_one(one[0], other[0]) and may_meet(one[1:], other[1:])
+
+
+def _may_be_one(one: str, other: str) -> bool:
+    """Returns whether two parts may match the same name; a class of characters is taken for any character."""
+    if one == other or not one or not other:
+        return one == other or (one or other).strip("*") == ""
+    if one[0] == "*":
+        return _may_be_one(one[1:], other) or _may_be_one(one, other[1:])
+    if other[0] == "*":
+        return _may_be_one(other, one)
+    (first, rest), (other_first, other_rest) = _character(one), _character(other)
+    is_same = first == other_first or not first or not other_first
+    return is_same and _may_be_one(rest, other_rest)
+
+
+def _character(part: str) -> tuple[str, str]:
+    """Returns what a part begins with, "" for any character, and the rest."""
+    if part[0] == "[" and "]" in part[2:]:
+        return "", part[part.index("]", 2) + 1 :]
+    return ("" if part[0] in _WILD else part[0]), part[1:]
