@@ -78,6 +78,11 @@ class Keys:
         return self.control == self.state(_SHARD)
 
     @property
+    def owner_id(self) -> str:
+        """The topology whose keys these are: of a shard, the one at home."""
+        return self.topology_id.rpartition(".")[0] if self.is_shard else self.topology_id
+
+    @property
     def other_control(self) -> str:
         """The record of somebody else in this slot: of a topology named like this shard, or the reverse."""
         return self.state(f"{RESERVED_NAME}:control" if self.is_shard else _SHARD)

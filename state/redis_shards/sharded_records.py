@@ -1,7 +1,7 @@
 """Reads everything that the servers hold of a topology over many slots, as `RedisRecords` does of one in its own.
 
-What is read of several shards is of one transaction if every shard has applied what home has decided, and home has
-decided nothing more when the last shard was read: a decision is the only thing that lets a shard change.
+What is read of several shards is of one transaction if every shard holds what home has decided, by `shard_fault`, and
+home and all shards stand where they stood when the last one was read.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, is_chain, split_member
 from state.records.declared_states import DescribedState, declared_states_of
+from state.records.shard_faults import STANDING, ShardFault, shard_fault
 from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
 from state.redis_client.connection import RedisConnection, pairs_of
 from state.redis_topology.all_records import RedisRecords, Sought
-from state.redis_topology.refusals import TORN_REMEDY
+from state.redis_topology.refusals import refuse_remains
 from state.redis_topology.whole_replies import Commands, WholeReply
 from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
@@ -134,11 +135,9 @@ class ShardedRecords(RedisRecords):
     # All states at one moment
 
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
-        def read() -> tuple[str, list[int]] | None:
+        def read() -> tuple[str, list[int]]:
             committed, _ = self._home.entry_counts({})
             found = [shard.entry_counts(kinds) for shard in self.shards]
-            if any(applied != committed for applied, _ in found) or self._home.entry_counts({})[0] != committed:
-                return None
             totals = [sum(each) for each in zip(*(counts for _, counts in found), strict=True)]
             bounds = map(self._bound, kinds)
             return committed, [
@@ -153,43 +152,72 @@ class ShardedRecords(RedisRecords):
         return self._home.entry_count(records) + sum(self.entry_counts(states)[1])
 
     def moment(self) -> tuple[str, ...]:
-        """Returns the moment of home; while a shard has not applied what home has decided, one that never was."""
-        home, committed = self._home.moment(), self._committed(self._home)
-        return home if all(self._committed(shard) == committed for shard in self.shards) else ("", *home)
+        """Returns the moment of home; while a shard does not hold what home has decided, one that never was."""
+        home = self._home.moment()
+        return home if not any(self._faults(self._standings())) else ("", *home)
+
+    def life(self) -> str:
+        life, before = self._home.life(), self._standings()
+        faults = self._faults(before)
+        for _ in range(MOMENT_TRIES):
+            if not any(faults) or (all(fault.passes for fault in faults) and self._standings()[0] != before[0]):
+                return life
+            self._pause(PAUSE_S)
+            faults = self._faults(self._standings())
+        raise self._apart()
 
     def at_moment(self, sought: Sought, commands: Commands) -> Read:
         records = {name: kind for name, kind in sought.kinds.items() if _is_record(name)}
 
-        def read() -> Read | None:
+        def read() -> Read:
             control, found = self._home.at_moment(replace(sought, kinds=records, growing=()), commands)
             pieces = [self._of_shard(shard, sought, commands) for shard in self.shards]
-            if any(own.get("begun") != own.get("ended") for own, _ in pieces):
-                raise StateRefusedError(f"a shard of topology {self.keys.topology_id!r} is torn: {TORN_REMEDY}").about(
-                    Trouble.TORN
-                )
-            have_applied = all(own.get("committed") == control.get("committed") for own, _ in pieces)
-            if have_applied and self._home.moment() == (control.get("generation", ""), control.get("revision", "")):
-                return control, found | self._joined([whole for _, whole in pieces])
-            return None
+            return control, found | self._joined(pieces)
 
         return self._of_one_transaction(read)
 
-    def _of_one_transaction(self, read: Callable[[], Result | None]) -> Result:
-        """Returns what is read, which is None unless all of it is of one transaction.
+    def _of_one_transaction(self, read: Callable[[], Result]) -> Result:
+        """Returns what is read while home and all shards stood at one transaction.
 
         A run that moves on meanwhile is asked to wait; if this user may not ask, it is tried as often.
         """
-        if (found := read()) is not None:
+
+        def tried() -> Result | None:
+            before = self._standings()
+            if any(self._faults(before)):
+                return None
+            found = read()
+            return found if self._standings() == before else None
+
+        if (found := tried()) is not None:
             return found
         try:
             for _ in range(MOMENT_TRIES):
                 self._ask("SET", "1", "PX", str(ASKED_PAUSE_MS))
                 self._pause(PAUSE_S)
-                if (found := read()) is not None:
+                if (found := tried()) is not None:
                     return found
         finally:
             self._ask("DEL")
         raise self._apart()
+
+    def _standings(self) -> list[dict[str, str]]:
+        """Returns at which transaction, and of which life, home and every shard are.
+
+        What changes a state changes one of these fields. Equal before and after a reading, they vouch for it.
+        """
+        home = self._home.fields(*STANDING)
+        home["chain"] = self._home.chain_at(home.get("committed", "0"))
+        standings = [home, *(shard.fields(*STANDING) for shard in self.shards)]
+        for standing in standings:
+            refuse_remains(self.keys.topology_id, standing)
+            for counted in ("begun", "ended"):  # by what is staged, too
+                standing.pop(counted, None)
+        return standings
+
+    @staticmethod
+    def _faults(standings: Sequence[Mapping[str, str]]) -> list[ShardFault]:
+        return [shard_fault(standings[0], shard) for shard in standings[1:]]
 
     def _ask(self, command: str, *arguments: str) -> None:
         """Asks a run to start no further group, or to continue."""
@@ -203,14 +231,23 @@ class ShardedRecords(RedisRecords):
         return replace(image, metadata={name: value for name, value in image.metadata.items() if not is_chain(name)})
 
     def _apart(self) -> StateRefusedError:
-        """Returns why shards could not be read at one transaction: a run is too fast, or was killed half-way."""
+        """Returns why shards could not be read at one transaction."""
         topology_id, before = self.keys.topology_id, self._home.moment()
         self._pause(STILL_S)
-        committed = self._committed(self._home)
-        behind = [shard.keys.topology_id for shard in self.shards if self._committed(shard) != committed]
-        if self._home.moment() == before and behind:
+        standings = self._standings()
+        faults = zip(self.shards, self._faults(standings), strict=True)
+        found = {shard.keys.topology_id: fault for shard, fault in faults if fault}
+        committed = standings[0].get("committed", "0")
+        if found and not all(fault.passes for fault in found.values()):
+            said = ", ".join(f"{name} {fault}" for name, fault in found.items())
             return StateRefusedError(
-                f"topology {topology_id!r} cannot be read at one transaction: {', '.join(behind)} has not applied all "
+                f"topology {topology_id!r} is not whole: {said} at txid {committed}; an import or a drop is under way "
+                "or was interrupted: do it again; or a server has lost writes: run the topology, which says what is "
+                f"lost; see `txbatch verify {topology_id}`"
+            ).about(Trouble.REGRESSED)
+        if self._home.moment() == before and found:
+            return StateRefusedError(
+                f"topology {topology_id!r} cannot be read at one transaction: {', '.join(found)} has not applied all "
                 f"that was decided, up to txid {committed}; a run was killed, or a server has lost writes; run the "
                 "topology: it applies what is missing, or says what is lost"
             )
@@ -219,13 +256,13 @@ class ShardedRecords(RedisRecords):
             "transaction, also while its run waits for that; stop the run, or read what you need shard by shard"
         )
 
-    def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> Read:
+    def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> dict[str, WholeReply]:
         """Reads one shard at one moment of its own; looks for parts again, since a run may have added some."""
         there = shard.sought(sought.growing)
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
         kinds = {name: kind for name, kind in states.items() if split_member(name)[1] is None} | there.kinds
         own = {n: kind for n, kind in kinds.items() if kind in SPREAD_KINDS or self._of(n, kind) is shard}
-        return shard.at_moment(replace(there, kinds=own), commands)
+        return shard.at_moment(replace(there, kinds=own), commands)[1]
 
     def _joined(self, pieces: Sequence[Mapping[str, WholeReply]]) -> dict[str, WholeReply]:
         """Returns whole states from what each shard holds of them."""
@@ -251,10 +288,6 @@ class ShardedRecords(RedisRecords):
 
     def _of(self, name: str, kind: StateKind) -> RedisRecords:
         return self.shards[shard_of(name, kind, "", len(self.shards))]
-
-    @staticmethod
-    def _committed(records: RedisRecords) -> str:
-        return records.entry_counts({})[0]
 
 
 def _bounds_of(description: str) -> dict[str, Retention]:

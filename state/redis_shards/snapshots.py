@@ -19,9 +19,7 @@ from state.kinds.state_handle import StateHandle
 from state.records.declared_states import DescribedState
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.refusals import TORN_REMEDY
 from state.redis_topology.whole_replies import READ_COMMANDS, WholeReply, entries_of
-from state.troubles import Trouble
 from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored
 
@@ -63,7 +61,8 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
 
     Raises:
         StateRefusedError: a key, or a value in it, does not have the declared type; a run adds keys faster than they
-            can be looked for; or the server has applied part of a write that it had lost.
+            can be looked for; the server has applied part of a write that it had lost; or the topology is being
+            dropped or imported, and this has not ended.
         StateUnreachableError: the server did not answer.
     """
     wanted, keys = list(handles), Keys(topology_id)
@@ -83,8 +82,6 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
 
             records = ShardedRecords(records, [connected(keys.shard(number)) for number in range(shard_count)])
         control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
-    if control.get("begun") != control.get("ended"):
-        raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
     states: dict[str, Any] = {
         each.name: _parts(each, read) if isinstance(each, StateFamily) else _decoded(each, read[each.name])
         for each in wanted

@@ -14,9 +14,10 @@ from typing import Any
 
 import redis
 
+from state.codec import unpack
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError
-from state.keys import Keys
+from state.keys import CHAIN_SCOPE, Keys, metadata_field
 from state.records.declared_states import DescribedState, OwnedKeys, shard_count_of
 from state.records.stored_records import (
     METADATA_STATE,
@@ -30,6 +31,7 @@ from state.records.stored_records import (
 )
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of, texts_by_name
 from state.redis_client.redis_errors import stop_error
+from state.redis_topology.refusals import refuse_remains
 from state.redis_topology.whole_replies import (
     READ_COMMANDS,
     Commands,
@@ -58,6 +60,7 @@ COUNT_COMMANDS = {
 }
 MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
+LIFE = ("generation", "committed", "dropping", "begun", "ended")
 TRIES = 5
 """How often keys are looked for again because a run has added some."""
 SEARCHED_KEYS_MAX = 1_000_000
@@ -239,18 +242,37 @@ class RedisRecords:
 
     def moment(self) -> tuple[str, ...]:
         """Returns what no two moments of what is stored have in common."""
-        reply = self._connection.call("HMGET", self.keys.control, *MOMENT)
-        return moment_of({name: text_of(value) for name, value in zip(MOMENT, reply, strict=True) if value is not None})
+        return moment_of(self.fields(*MOMENT))
+
+    def fields(self, *names: str) -> dict[str, str]:
+        """Returns those fields of the control hash that are there."""
+        return _present(names, self._connection.call("HMGET", self.keys.control, *names))
+
+    def chain_at(self, txid: str) -> str:
+        """Returns the chain of the group that ends at a txid, as home keeps it for shards; "" if it keeps none."""
+        packed = self._connection.call("HGET", self.keys.metadata, metadata_field(CHAIN_SCOPE, int(txid)))
+        return "" if packed is None else str(unpack(packed))
+
+    def life(self) -> str:
+        """Returns what identifies the life of a topology that is whole, which an import or a new start ends.
+
+        Equal before and after a reading in pieces, it says that nothing but a run has changed what was read.
+        """
+        found = self.fields(*LIFE)
+        refuse_remains(self.keys.owner_id, found)
+        return found.get("generation", "")
 
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
         """Returns the committed txid, and how many entries each of these states or parts has, counted at one moment.
 
         A key of another type has none.
         """
-        asked: list[tuple[str, ...]] = [("HGET", self.keys.control, "committed")]
+        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *LIFE)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
-        committed, *counts = self.at_once(asked)
-        return text_of(committed or "0"), [count if isinstance(count, int) else 0 for count in counts]
+        found, *counts = self.at_once(asked)
+        control = {} if isinstance(found, redis.ResponseError) else _present(LIFE, found)
+        refuse_remains(self.keys.owner_id, control)
+        return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 
     def entry_count(self, sought: Sought) -> int:
         key = self.keys.state
@@ -275,6 +297,7 @@ class RedisRecords:
             replies = self.at_once(asked)
             self._raise_first(replies)
             control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
+            refuse_remains(self.keys.owner_id, control)
             at = {name: position_of(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
             found: dict[str, StateKind] = {}
             for state, each in zip(searched, replies[1:], strict=False):
@@ -339,6 +362,10 @@ class RedisRecords:
                 f"server {self._connection.server} does not let this user run MULTI, which reads records at one "
                 f"moment; grant what `txbatch acl {self.keys.topology_id}` prints"
             ).about(Trouble.SERVER_RIGHTS) from error
+
+
+def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, str]:
+    return {name: text_of(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from state.commits.commit import CommitReply, CommitStatus, RefusalCause
@@ -13,6 +14,18 @@ TORN_REMEDY = (
     "after a power failure, and kept that part in its append-only file the first time; or something other than "
     "txbatch wrote to the key that counts writes; or a cluster moved its slot under an older txbatch"
 )
+
+
+def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
+    """Refuses to read what is left of a topology that is being dropped, or has a part of a lost write in it."""
+    if "dropping" in control:
+        raise StateRefusedError(
+            f"topology {topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
+            f"{topology_id}` again"
+        ).about(Trouble.DROPPING)
+    if control.get("begun") != control.get("ended"):
+        raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
+
 
 _ADVICE = {
     RefusalCause.LETTERS_FULL: (

@@ -12,7 +12,7 @@ from state.printable import json_line
 from state.records.declared_states import DescribedState, declared_states_of, without_former
 from state.redis_topology.all_records import TRIES, RedisRecords
 from state.redis_topology.exporting import MovedError, busy_error, pieces_of
-from state.redis_topology.refusals import TORN_REMEDY
+from state.redis_topology.refusals import refuse_remains
 from state.troubles import Trouble
 
 VERSION = 1
@@ -72,15 +72,7 @@ def described_states(records: RedisRecords, control: Mapping[str, str] | None = 
         raise TopologyError(f"topology {keys.topology_id!r} is not stored there; check its id and the server").about(
             Trouble.UNKNOWN_TOPOLOGY
         )
-    if "dropping" in control:
-        raise StateRefusedError(
-            f"topology {keys.topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
-            f"{keys.topology_id}` again"
-        ).about(Trouble.DROPPING)
-    if control.get("begun") != control.get("ended"):
-        raise StateRefusedError(f"the state of topology {keys.topology_id!r} is torn: {TORN_REMEDY}").about(
-            Trouble.TORN
-        )
+    refuse_remains(keys.topology_id, control)
     try:
         return declared_states_of(control.get("topology", ""))
     except ValueError as error:

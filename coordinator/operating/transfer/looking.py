@@ -10,7 +10,7 @@ from typing import Any
 from coordinator.operating.transfer.exporting import described_states
 from coordinator.operating.transfer.state_lines import lines_of
 from coordinator.topology.building.picture_maker import held_in_words
-from state.errors import TopologyError
+from state.errors import StateRefusedError, TopologyError
 from state.keys import member_name, split_member
 from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
@@ -108,10 +108,19 @@ def lines_of_state(
     Members of a sorted set have the order of their scores: the best ones first if it keeps only those, else the
     highest. Of a HyperLogLog its count is shown. With `is_raw`, what it holds is yielded instead.
     """
-    if not chosen.has_part:
-        for name in records.names_of(chosen.state):
-            yield {"state": chosen.state.name, "part": split_member(name)[1]}
-        return
+    life = records.life()
+    if chosen.has_part:
+        yield from _lines_of_part(records, chosen, is_raw=is_raw, from_lowest=from_lowest)
+    else:
+        yield from (
+            {"state": chosen.state.name, "part": split_member(name)[1]} for name in records.names_of(chosen.state)
+        )
+    _refuse_another(records, life)
+
+
+def _lines_of_part(
+    records: RedisRecords, chosen: ChosenState, *, is_raw: bool, from_lowest: bool
+) -> Iterator[dict[str, Any]]:
     is_missing = chosen.state.part_type is not None
     if chosen.state.kind is StateKind.HYPERLOGLOG and not is_raw:
         count = records.distinct_count(chosen.name)
@@ -144,12 +153,21 @@ def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[s
     kind = chosen.state.kind
     if not chosen.has_part:
         raise TopologyError(f"state {chosen.name!r} has parts; name one, as in {chosen.name}:PART")
+    life = records.life()
     stored = records.entry(chosen.name, kind, field.encode())
+    _refuse_another(records, life)
     if stored is None:
         raise TopologyError(f"state {chosen.name!r} has no entry {field!r}")
     for line in _lines(records, chosen, [(field.encode(), stored)]):
         return line
     raise TopologyError(f"entry {field!r} of state {chosen.name!r} has expired")
+
+
+def _refuse_another(records: RedisRecords, life: str) -> None:
+    if records.life() != life:
+        raise StateRefusedError(
+            f"topology {records.keys.topology_id!r} was dropped or imported while it was read; read it again"
+        )
 
 
 def _lines(records: RedisRecords, chosen: ChosenState, entries: Entries) -> Iterator[dict[str, Any]]:

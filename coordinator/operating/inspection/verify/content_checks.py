@@ -23,8 +23,7 @@ SHOWN = 5
 def restore(keys: Keys) -> str:
     """Returns the remedy for damaged records of a topology."""
     return (
-        "restore the server's data from a copy taken at one moment, or start over with "
-        f"`txbatch drop {keys.topology_id}`"
+        f"restore the server's data from a copy taken at one moment, or start over with `txbatch drop {keys.owner_id}`"
     )
 
 
@@ -124,7 +123,7 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], owned: OwnedKeys) -> list
     if former:
         why = "states that were declared before keep their keys, and so do records of another version"
         shown = f"{counted(former.count, 'key')} that the topology no longer declares: {former}"
-        check.doubtful(shown, why, f"nothing reads them; `txbatch drop {keys.topology_id}` deletes them with the rest")
+        check.doubtful(shown, why, f"nothing reads them; `txbatch drop {keys.owner_id}` deletes them with the rest")
     if foreign:
         shown = f"{counted(foreign.count, 'key')} below the topology's tag that it has not declared: {foreign}"
         why = "something else wrote them, or an older version of the topology that left no record of them"

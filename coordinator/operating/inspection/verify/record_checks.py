@@ -22,6 +22,7 @@ from state.keys import Keys, is_chain, parse_metadata_field
 from state.metadata import MetadataSum, chain_of, unpack_metadata
 from state.printable import counted, one_line
 from state.records.declared_states import declared_states_of
+from state.records.shard_faults import ShardFault, shard_fault
 from state.records.stored_records import MISSING, StoredRecords
 from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
 from state.values.state_kind import MAX_INTEGER
@@ -86,7 +87,7 @@ def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords, staged_ch
     """
     check, own, chain = PartCheck(keys, "shard"), shard.control, chain_of(home.metadata)
     committed, decided = own.get("committed", ""), home.control.get("committed", "")
-    for name in ("fence", "generation", "committed", "revision"):
+    for name in ("fence", "generation", "committed", "revision") if own else ():
         pattern, form = _FORMS[name]
         if not pattern.fullmatch(held := own.get(name, "")):
             found = f"field {name!r} of key {keys.control!r} holds {one_line(held, 100)!r}, expected {form}"
@@ -95,27 +96,30 @@ def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords, staged_ch
         check.damaged(f"key {keys.control!r} counts half a write", "part of a write is in the state of this shard")
     if check.findings():
         return check.findings()
-    if own["generation"] != home.control.get("generation"):
-        check.damaged(
-            f"key {keys.control!r} is of another life of the topology", "home was imported, dropped or lost without it"
-        )
-    elif int(committed) < int(decided or 0):
-        found = f"key {keys.control!r} has applied txid {committed}, and home has decided {decided}"
-        if staged_chain == chain:
+    found = f"key {keys.control!r} has applied txid {committed or 0}, and home has decided {decided or 0}"
+    match shard_fault({**home.control, "chain": chain}, own):
+        case ShardFault.DROPPING:
+            remedy = f"run `txbatch drop {keys.owner_id}` again"
+            check.doubtful(f"key {keys.control!r} is being dropped", "a drop has begun, and has not ended", remedy)
+        case ShardFault.GONE:
+            check.damaged(f"key {keys.control!r} is gone", "something deleted it, or its server came back without it")
+        case ShardFault.OTHER_LIFE:
+            check.damaged(
+                f"key {keys.control!r} is of another life of the topology",
+                "home was imported, dropped or lost without it, or an import has not ended: then import again",
+            )
+        case ShardFault.BEHIND if staged_chain == chain:
             why = "a run is under way, or was killed before it applied what it has staged"
             check.doubtful(found, why, "run the topology, which applies it")
-        else:
+        case ShardFault.BEHIND:
             check.damaged(found, "its server has lost writes, and nothing can give them back")
-    elif int(committed) > int(decided or 0):
-        why = "home's server has lost writes, or a run has committed meanwhile"
-        check.doubtful(
-            f"key {keys.control!r} has applied txid {committed}, and home has decided {decided}",
-            why,
-            "run the topology, which takes back what shards have kept",
-        )
-    elif own.get("chain", "") != chain:
-        check.damaged(f"key {keys.control!r} has another history than home", "one of their servers was set back alone")
-    return check.findings(f"{keys.topology_id} has applied everything up to txid {committed}")
+        case ShardFault.AHEAD:
+            why = "home's server has lost writes, or a run has committed meanwhile"
+            check.doubtful(found, why, "run the topology, which takes back what shards have kept")
+        case ShardFault.OTHER_HISTORY:
+            why = "one of their servers was set back alone"
+            check.damaged(f"key {keys.control!r} has another history than home", why)
+    return check.findings(f"{keys.topology_id} has applied everything up to txid {committed or 0}")
 
 
 def check_places(keys: Keys, misplaced: Sequence[tuple[str, bytes]]) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,10 +17,6 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder, stream
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.operating.transfer.exporting import export_state
-from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
@@ -37,18 +32,14 @@ from state.values.shards import shard_of
 from state.values.state_kind import StateKind
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import kept_topology
-from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
+from tests.support.topologies.sharded_topology import Sharded, over
+from tests.support.topologies.typed_states import WORDS, typed_topology
 
-GENERATION = "c" * 32
 TOPOLOGIES = {
     "typed": lambda: typed_topology((*WORDS, "")),
     "kept": kept_topology,
     "opaque": lambda: kept_topology(is_opaque=True),
 }
-
-
-def over(topology: Topology, shard_count: int) -> Topology:
-    return replace(topology, shard_count=shard_count)
 
 
 def states_of(topology: Topology, seed: int = 1, **options: Any) -> dict[str, Any]:
@@ -61,39 +52,6 @@ def states_of(topology: Topology, seed: int = 1, **options: Any) -> dict[str, An
 
 class Died(BaseException):
     """The run is killed."""
-
-
-class Sharded:
-    """The topology of `typed_states` over shards."""
-
-    def __init__(self, client: Any, shard_count: int = 3) -> None:
-        self.client, self.shard_count = client, shard_count
-        self.topology = ShardedTopology("redis://under-test", TOPOLOGY_ID, client=client)
-
-    def run(self, last_txid: int | None = None) -> dict[str, Any]:
-        """Runs it up to a transaction, or to its end, and returns its states."""
-        with LocalCluster(seed=1) as cluster:
-            cluster.client = self.client
-            topology = over(typed_topology((*WORDS, "")), self.shard_count)
-            run = cluster.submit(topology, options=RunOptions(last_txid=last_txid))
-            run.run_until_idle()
-            return run.snapshot().states
-
-    def exported(self) -> bytes:
-        out = io.BytesIO()
-        export_state(self.topology.records(), out)
-        return out.getvalue()
-
-    def put_back(self, packed: bytes, shard_count: int) -> None:
-        export = checked_export(io.BytesIO(packed)).over(shard_count)
-        target = self.topology.importer(shard_count)
-        import_state(target, export, io.BytesIO(packed), generation=GENERATION, replaces=True)
-        self.shard_count = shard_count
-
-    def faults(self) -> list[str]:
-        """Returns what `txbatch verify` finds wrong."""
-        findings = Verifier(self.topology.records()).verify().findings
-        return [str(finding) for finding in findings if finding.weight is not Weight.OK]
 
 
 @pytest.fixture

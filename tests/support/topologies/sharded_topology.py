@@ -1,0 +1,57 @@
+"""The topology of `typed_states` over shards: run, moved to another number of them, looked at."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.verifier import Verifier
+from coordinator.operating.transfer.exporting import export_state
+from coordinator.operating.transfer.importing import checked_export, import_state
+from coordinator.topology.building.topology import Topology
+from coordinator.transactional.options import RunOptions
+from state.redis_shards.sharded_topology import ShardedTopology
+from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
+
+_generations = count(1)
+
+
+def over(topology: Topology, shard_count: int) -> Topology:
+    return replace(topology, shard_count=shard_count)
+
+
+class Sharded:
+    """The topology of `typed_states` over shards."""
+
+    def __init__(self, client: Any, shard_count: int = 3) -> None:
+        self.client, self.shard_count = client, shard_count
+        self.topology = ShardedTopology("redis://under-test", TOPOLOGY_ID, client=client)
+
+    def run(self, last_txid: int | None = None) -> dict[str, Any]:
+        """Runs it up to a transaction, or to its end, and returns its states."""
+        with LocalCluster(seed=1) as cluster:
+            cluster.client = self.client
+            topology = over(typed_topology((*WORDS, "")), self.shard_count)
+            run = cluster.submit(topology, options=RunOptions(last_txid=last_txid))
+            run.run_until_idle()
+            return run.snapshot().states
+
+    def exported(self) -> bytes:
+        out = io.BytesIO()
+        export_state(self.topology.records(), out)
+        return out.getvalue()
+
+    def put_back(self, packed: bytes, shard_count: int) -> None:
+        export = checked_export(io.BytesIO(packed)).over(shard_count)
+        target = self.topology.importer(shard_count)
+        import_state(target, export, io.BytesIO(packed), generation=f"{next(_generations):032x}", replaces=True)
+        self.shard_count = shard_count
+
+    def faults(self) -> list[str]:
+        """Returns what `txbatch verify` finds wrong."""
+        findings = Verifier(self.topology.records()).verify().findings
+        return [str(finding) for finding in findings if finding.weight is not Weight.OK]
