@@ -13,10 +13,14 @@ from state.commits.packed_writes import SECTION_LIMIT
 from state.records.transaction_history import KEPT_BYTES, RECEIPTS_KEPT
 from state.values.state_kind import MAX_INTEGER
 
-LIBRARY_NAME = "txbatch_8"
+LIBRARY_NAME = "txbatch_9"
 """Changes with the arguments of the functions, so that drivers of two versions can use one server."""
 STORED_FORMAT = "3"
-"""The format of what is stored."""
+"""The format of what is stored in one slot, and of exports."""
+SHARDED_FORMAT = "4"
+"""That of a topology over shards: a version that knows none would run it without its states. Earlier ones had 3, too.
+"""
+FORMATS = (STORED_FORMAT, SHARDED_FORMAT)
 FILES = (
     "keys",
     "numbers",
@@ -42,6 +46,7 @@ FILES = (
 CONSTANTS = {
     "LIBRARY": LIBRARY_NAME,
     "FORMAT": STORED_FORMAT,
+    "SHARDED_FORMAT": SHARDED_FORMAT,
     "MAX": MAX_INTEGER,
     "OPERATIONS_LIMIT": COMMIT_OPERATIONS_LIMIT,
     "SECTION_LIMIT": SECTION_LIMIT,

@@ -14,7 +14,7 @@ from state.troubles import Trouble
 
 COMMANDS_ON_KEYS = (
     *("DEL", "EXISTS", "GET", "GETRANGE", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HLEN", "HMGET"),
-    *("HSET", "LTRIM", "PEXPIREAT", "PFADD", "RPUSH", "SADD", "SET", "SMISMEMBER", "SREM", "TYPE", "UNLINK"),
+    *("HSET", "LRANGE", "LTRIM", "PEXPIREAT", "PFADD", "RPUSH", "SADD", "SET", "SMISMEMBER", "SREM", "TYPE", "UNLINK"),
     *("XADD", "XINFO|STREAM", "XTRIM"),
     *("ZADD", "ZCARD", "ZCOUNT", "ZMSCORE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"),
 )
@@ -34,7 +34,7 @@ COMMANDS_OF_EXPIRING_FIELDS = ("HPEXPIREAT", "HPEXPIRETIME")
 """What topologies take in addition of which fields expire; servers before Redis 7.4 and Valkey 9 lack them."""
 
 COMMANDS_TO_VERIFY = (
-    *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
+    *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
     *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "XLEN", "XRANGE", "XSETID", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
 )
 """Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use

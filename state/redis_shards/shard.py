@@ -14,14 +14,17 @@ from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import WriteSet
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
 from state.keys import Keys
+from state.kinds.state_family import PartType
+from state.records.declared_states import OwnedKeys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
+from state.redis_server.measured_durability import SYNC_SETTINGS
 from state.redis_shards.asking import Asking, Result, asked_together
 from state.redis_shards.copies import PartCopy
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
-from state.redis_topology.barrier import Barrier
+from state.redis_topology.barrier import Barrier, require_syncs
 from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
 from state.troubles import Trouble
@@ -29,7 +32,7 @@ from state.troubles import Trouble
 DECISIONS_KEPT = 256
 """How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
 COPIED_BYTES = 8 * 2**20
-"""About how much of other shards' parts a shard keeps, but at least four and at most as many as decisions."""
+"""How much of other shards' parts a shard keeps, but those of the last group always."""
 ANSWER_S = 0.1
 """How long one look at the answer of a replica takes at most."""
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
@@ -113,8 +116,8 @@ class Shard(RedisTopology):
         Home has lost its last takeovers then, and gives a higher fence at the next one.
         """
         moves = self._connection.moves
-        own = [self.keys.control, self.keys.staged, self.keys.other_control]
-        status, *found = map(text_of, self._connection.function("take_shard", "3", *own, fence, generation, topology))
+        own = [self.keys.control, self.keys.staged, self.keys.other_control, self.keys.decisions, self.keys.copies]
+        status, *found = map(text_of, self._connection.function("take_shard", "5", *own, fence, generation, topology))
         if status == "RACED":
             return None
         if status == "FOREIGN":
@@ -164,8 +167,10 @@ class Shard(RedisTopology):
 
         A StateRefusedError says that it is not in time; nothing was decided.
         """
+        if self._asked.level is DurabilityLevel.FSYNC:  # then no reply comes before the disk has it
+            require_syncs(self._connection.call(*SYNC_SETTINGS), self.server)
         if self._asked.level is not DurabilityLevel.REPLICA:
-            return  # with level fsync no reply comes before the disk has it
+            return
         if self._barrier is None:
             self._barrier = self._new_barrier()
         wrapped = self._barrier.wrapped
@@ -212,6 +217,12 @@ class Shard(RedisTopology):
         """Checks that the shard still holds every write of this owner."""
         arguments = [self.keys.control, *self._ownership().arguments()]
         self._must("confirm", reply_of(self._connection.function("confirm", "1", *arguments, read_only=True)))
+
+    def unrecorded(self, description: str) -> list[str]:
+        """Returns the states of a topology with this description that are there, sorted."""
+        owned = OwnedKeys.of(description)
+        with_parts = (name for name, forms in owned.forms.items() if forms & {*PartType})
+        return sorted(self.existing_states(owned.whole(), with_parts))
 
     def records(self) -> RedisRecords:
         return RedisRecords(self._connection, self.keys)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from state.keys import RESERVED_NAME
 from state.records.stored_records import Entries, StoredPiece
+from state.redis_client.function_library import SHARDED_FORMAT
 from state.redis_topology.importing import RedisImport
 from state.values.shards import SPREAD_KINDS, shard_of
 
@@ -69,8 +70,10 @@ class ShardedImport:
 
     def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
         """Puts everything staged into place; see `RedisImport.restore`."""
-        of_shard = {"committed": control["committed"], "topology": control["topology"], "chain": ""}
+        of_shard = {name: control[name] for name in ("committed", "topology")}
+        of_shard |= {"chain": "", "format": SHARDED_FORMAT}
         replaced = sum(each.restore(of_shard, generation=generation, replaces=replaces) for each in self._shards)
         left = {SHARDS_LEFT: str(self._had)} if self._had > len(self._shards) else {}
+        left |= {"format": SHARDED_FORMAT} if self._shards else {}
         replaced += self._home.restore({**control, **left}, generation=generation, replaces=replaces)
         return replaced + self._drop_others()

@@ -31,7 +31,7 @@ from state.commits.write_set import WriteSet
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
 from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_field
-from state.records.durability import Durability
+from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from state.records.topology_overview import FoundTopology
 from state.redis_server.fitness import ServerWatch
 from state.redis_shards.asking import Asking, Result, asked_together
@@ -63,6 +63,10 @@ class Decision:
     puts: Mapping[str, bytes]
     forgets: Sequence[str]
 
+    @property
+    def first_txid(self) -> int:
+        return int(self.arguments[2])  # see `commit_arguments`
+
     def packed(self) -> bytes:
         return pack([self.chain, self.last_txid, list(self.keys), list(self.arguments), self.puts, list(self.forgets)])
 
@@ -72,12 +76,15 @@ class Decision:
 
 
 def _decided_after(standing: ShardStanding, decisions: Sequence[Decision]) -> list[Decision]:
-    """Returns the decisions that a shard has not applied, [] if it has another history than these."""
+    """Returns the decisions that a shard has not applied, [] if it has another history than these.
+
+    So has a shard that lacks one before the first: what was decided longer ago than is kept, or what was imported.
+    """
     applied = [each for each in decisions if each.last_txid <= standing.committed]
     if applied:
         is_known = (applied[-1].last_txid, applied[-1].chain) == (standing.committed, standing.chain)
     else:
-        is_known = not standing.chain and len(decisions) < DECISIONS_KEPT  # then none is missing before them
+        is_known = not standing.chain and [each.first_txid for each in decisions[:1]] == [standing.committed + 1]
     return list(decisions[len(applied) :]) if is_known else []
 
 
@@ -109,9 +116,11 @@ class ShardedStore(RedisStore):
         ]
         has_threads = clients[0] is None if at_once is None else at_once
         self._threads = ThreadPoolExecutor(shard_count, "txbatch-shard") if has_threads else None
-        self._wards: list[list[int]] = [[]] * shard_count  # whose parts each shard keeps
+        self._places: list[Hashable] = []
+        self._wards: list[list[int]] = []  # whose parts each shard keeps, as they lie at these places
         self._chain = ""
         self._metadata: dict[str, Any] = {}  # as home has it
+        self._uncarried: set[str] = set()  # those fields of it that no decision has which shards keep
 
     def check_server(
         self, asked: Durability | None = None, *, expires: bool = True, fields_expire: bool = False
@@ -127,6 +136,12 @@ class ShardedStore(RedisStore):
                     f"this user lacks rights on {shard.name}; grant what `txbatch acl {self.keys.topology_id} --shards "
                     f"{len(self._shards)}` prints; {error}"
                 ).about(Trouble.SERVER_RIGHTS) from error
+
+    @property
+    def durability(self) -> DurabilityReport:
+        """What the run waits for, and what of home's server and the shards' is most easily lost."""
+        reports = [super().durability, *(shard.durability for shard in self._shards)]
+        return next((each for each in reports if not each.server_can_lose.startswith("nothing")), reports[0])
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
         watch = super().watch(clock)
@@ -157,7 +172,6 @@ class ShardedStore(RedisStore):
             reached("shards.taken")
             standings = [standing for standing in taken if standing is not None]
             if len(standings) == len(taken):
-                self._wards = wards_of([shard.place for shard in self._shards])
                 return self._recovered(found, standings)
             self._owned_reply("confirm", self.keys.control)  # or a newer run has fenced this one
             self._first_request += ACQUIRE_TRIES
@@ -184,18 +198,14 @@ class ShardedStore(RedisStore):
             decision = self._decision(self._decided(commit, chain), chain, last)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
-        kept = decision.packed()
-        copies = [
-            PartCopy.all_packed([PartCopy(ward, chain, parts[ward].keys, parts[ward].sections) for ward in wards])
-            for wards in self._wards
-        ]
         reached("shards.staging")
+        kept, copies = decision.packed(), self._copies(chain, parts)
         staged = self._together(lambda shard: shard.stage(parts[shard.number], chain, last, kept, copies[shard.number]))
         reached("shards.staged")
         for reply in staged:
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                 return reply
-        self._each(Shard.make_durable)
+        self._at_once(self._make_durable, self._by_server())
         reply = self._decide(decision)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             return reply
@@ -208,6 +218,21 @@ class ShardedStore(RedisStore):
             byte_count=reply.byte_count + sum(len(part.sections) for part in parts),
             busy_s=max(reply.busy_s, *(shard.busy_s for shard in self._shards)),
         )
+
+    def _copies(self, chain: str, parts: Sequence[ShardWrites]) -> list[bytes]:
+        """Returns what each shard keeps of the others' parts; a slot may have moved since the last group."""
+        if self._places != (places := [shard.place for shard in self._shards]):
+            self._places, self._wards = places, wards_of(places)
+        return [
+            PartCopy.all_packed([PartCopy(ward, chain, parts[ward].keys, parts[ward].sections) for ward in wards])
+            for wards in self._wards
+        ]
+
+    def _make_durable(self, of_one_server: Sequence[Shard]) -> None:
+        """Replicas confirm what each shard has written; the settings of a server, what all of its shards have."""
+        is_of_each = self._asked.level is DurabilityLevel.REPLICA
+        for shard in of_one_server if is_of_each else of_one_server[:1]:
+            shard.make_durable()
 
     def confirm(self) -> None:
         super().confirm()
@@ -249,13 +274,23 @@ class ShardedStore(RedisStore):
                     f"{shard.name}, has another history than home up to txid {committed}: one of their servers holds "
                     "what the other has never seen"
                 )
+        carried: dict[str, bytes] = {}
+        for packed in self._shards[0].decisions():
+            carried |= Decision.unpacked(packed).puts
+        self._uncarried = {name for name, value in self._metadata.items() if carried.get(name) != pack_exact(value)}
         if behind:
-            self._bring_forward(behind, committed)
+            self._bring_forward(behind, committed, found.topology)
         metadata = {name: value for name, value in self._metadata.items() if not is_chain(name)}
         return replace(found, committed_txid=committed, metadata=metadata)
 
-    def _bring_forward(self, behind: Sequence[tuple[ShardStanding, Shard]], committed: int) -> None:
+    def _bring_forward(self, behind: Sequence[tuple[ShardStanding, Shard]], committed: int, description: str) -> None:
         """Gives shards the parts that they have lost, as others have kept them."""
+        for standing, shard in behind:
+            if not standing.committed and (held := shard.unrecorded(description)):
+                raise self._apart(
+                    f"{shard.name}, has lost its record, and holds {', '.join(map(repr, held))}: what was applied "
+                    "there would be applied again"
+                )
         lagging = {shard.number for _, shard in behind}
         whole = [shard for shard in self._shards if shard.number not in lagging]
         decisions = [Decision.unpacked(packed) for packed in whole[0].decisions()] if whole else []
@@ -299,6 +334,7 @@ class ShardedStore(RedisStore):
         reply = self._committed(decision.keys, decision.arguments, decision.puts, decision.forgets)
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             self._remember({field: unpack(value) for field, value in decision.puts.items()}, decision.forgets)
+            self._uncarried -= decision.puts.keys()
             self._chain = decision.chain
         return reply
 
@@ -319,14 +355,14 @@ class ShardedStore(RedisStore):
     def _decided(self, commit: Commit, chain: str) -> Commit:
         """Returns the commit by which home decides a group: without states, and with the chain.
 
-        All metadata up to the group that stays is stored once more: a home that has lost it gets it back so.
+        Metadata up to the group that no decision carries yet is stored once more: a home that has lost it gets it back.
         """
         last = commit.attempts[-1].txid
         former = {name for name in self._metadata if is_chain(name)}
         forget = tuple(dict.fromkeys([*commit.forget, *sorted(former)]))
         kept = {
-            name: value
-            for name, value in self._metadata.items()
+            name: self._metadata[name]
+            for name in sorted(self._uncarried)
             if parse_metadata_field(name)[1] <= last and name not in forget
         }
         metadata = {**kept, **commit.metadata, metadata_field(CHAIN_SCOPE, last): chain}
@@ -339,8 +375,10 @@ class ShardedStore(RedisStore):
 
     def _remember(self, puts: Mapping[str, Any], forgets: Iterable[str]) -> None:
         self._metadata.update(puts)
+        self._uncarried |= puts.keys()
         for field in forgets:
             self._metadata.pop(field, None)
+            self._uncarried.discard(field)
 
     def _together(self, ask: Callable[[Shard], Asking[Result]]) -> list[Result]:
         """Asks every shard, those of one server together, and all servers at once; raises the first error of any."""

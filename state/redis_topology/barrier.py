@@ -111,6 +111,15 @@ SILENT_S = 15.0
 """A connection that gives no answer for this long is taken for dead."""
 
 
+def require_syncs(reply: Any, server: str) -> None:
+    """Judges the reply of a run's server to `SYNC_SETTINGS`."""
+    if (found := appendfsync_of(reply)) != "always":
+        raise StateRefusedError(
+            f"server {server} has appendfsync {found!r} now, and had 'always' when the run started, so it no longer "
+            "confirms durability fsync; what is committed stays; set it back and run again"
+        ).about(Trouble.DURABILITY)
+
+
 class Barrier:
     """One question at a time about one run's writes (driver, on the run's thread).
 
@@ -197,12 +206,7 @@ class Barrier:
     def _is_reached(self, reply: Any) -> bool:
         if self._asked.level is DurabilityLevel.REPLICA:
             return int(reply) >= self._asked.replicas
-        found = appendfsync_of(reply)
-        if found != "always":
-            raise StateRefusedError(
-                f"server {self.wrapped.server} has appendfsync {found!r} now, and had 'always' when the run started, "
-                "so it no longer confirms durability fsync; what is committed stays; set it back and run again"
-            ).about(Trouble.DURABILITY)
+        require_syncs(reply, self.wrapped.server)
         return True
 
     def _refused(self, error: redis.RedisError) -> StateRefusedError:

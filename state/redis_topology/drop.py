@@ -50,6 +50,7 @@ def drop_topology(
     nonce: str,
     also: Iterable[str] = (),
     shards: Sequence[RedisConnection] = (),
+    described: str = "",
 ) -> Dropped:
     """Deletes every key that a topology owns; called by `RedisTopology.drop`.
 
@@ -59,6 +60,7 @@ def drop_topology(
         nonce: 128 random bits in hexadecimal, new for every drop.
         also: names of states that are deleted without a record of them.
         shards: a connection to each shard of the topology; they go before home does.
+        described: the topology, if there is no record of it here: to a shard, as home has it.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
@@ -68,12 +70,16 @@ def drop_topology(
     refuse_shard(connection, keys)
     own = [keys.control, *([keys.staged, keys.decisions] if keys.is_shard else [keys.metadata, keys.receipts])]
     found, also = _scan(connection, keys.pattern), tuple(also)
-    if not shards and not any(OwnedKeys.of("", also).has(keys, key) for key in found):
+    if not shards and not any(OwnedKeys.of(described, also).has(keys, key) for key in found):
         return Dropped(0, tuple(sorted(found)))
     reached("drop.scanned")
     fence, topology = _begin(connection, keys, own, nonce)
     reached("drop.fenced")
-    gone = [drop_topology(each, keys.shard(number), nonce=nonce, also=also) for number, each in enumerate(shards)]
+    topology = topology or described
+    gone = [
+        drop_topology(each, keys.shard(number), nonce=nonce, also=also, described=topology)
+        for number, each in enumerate(shards)
+    ]
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     if keys.is_shard and int(connection.call("EXISTS", keys.other_control)):
         topology, also = "", ()  # a topology of that name lives there, so no state there is this shard's

@@ -10,6 +10,7 @@ from coordinator.operating.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
 from state.printable import json_line
 from state.records.declared_states import DescribedState, declared_states_of, without_former
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import TRIES, RedisRecords
 from state.redis_topology.exporting import MovedError, busy_error, pieces_of
 from state.redis_topology.refusals import refuse_remains
@@ -90,6 +91,7 @@ def _written(records: RedisRecords, out: IO[bytes]) -> tuple[int, int]:
             if described_states(records, piece) != states:
                 raise MovedError("another topology was started while it was read")
             control = {field: piece[field] for field in EXPORTED_FIELDS if field in piece}
+            control["format"] = STORED_FORMAT  # an export is of one slot
             control["topology"] = without_former(control["topology"])
             committed = int(control["committed"])
             writer.write(

@@ -17,8 +17,8 @@ local function start_first(keys, given)
     return {'RACED', ''}
   end
   local counted = first_count(given.generation)
-  redis.call('HSET', keys[1], 'format', FORMAT, 'fence', next_fence('', '1', given.token), 'generation', given.generation,
-    'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted,
+  redis.call('HSET', keys[1], 'format', format_of(given.topology), 'fence', next_fence('', '1', given.token),
+    'generation', given.generation, 'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted,
     'topology', given.topology, 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
 end
@@ -28,8 +28,8 @@ local function take_over(keys, given)
     'begun', 'ended')
   if found[4] then
     return {'DROPPING', ''}
-  elseif found[1] ~= FORMAT then
-    return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
+  elseif other_format(found[1]) then
+    return other_format(found[1])
   end
   for _, field in ipairs({'fence', 'generation', 'committed', 'revision', 'metadata_sum'}) do
     if redis.call('HEXISTS', keys[1], field) == 0 then
@@ -53,7 +53,7 @@ local function take_over(keys, given)
   local write, revision = {}, decimal(tonumber(found[5]) + 1)
   begin_write(keys[1], write)
   redis.call('HSET', keys[1], 'fence', next_fence(fence, revision, given.token), 'revision', revision, 'last_call', '',
-    'ended', write.begun)
+    'format', format_of(found[6] or ''), 'ended', write.begun)
   return acquired(keys[1], keys[2])
 end
 
@@ -89,7 +89,7 @@ local function look(keys, argv)
   end
   local found = redis.call('HMGET', keys[1], 'committed', 'source_fingerprint', 'topology', 'metadata_sum', 'format',
     'dropping', 'begun', 'ended')
-  if found[5] ~= FORMAT or found[6] or not found[1] or half_written(found[7], found[8]) then
+  if other_format(found[5]) or found[6] or not found[1] or half_written(found[7], found[8]) then
     return {}
   end
   return append_hash({found[1], found[2] or '', found[3] or '', found[4] or ''}, keys[2])

@@ -4,7 +4,8 @@ Everything txbatch changes in Redis, as functions that check first and write las
 Lua does not roll back, so before its first write every function checks all that could fail: what is
 stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
 therefore always means that nothing was changed. The version in the library name is the version of the
-arguments below; a driver of another version loads its own library. FORMAT is the version of what is stored.
+arguments below; a driver of another version loads its own library. FORMAT is the version of what is stored in one slot,
+SHARDED_FORMAT that of a topology over many.
 
 The files of this folder are joined into one, in the order that function_library.py gives; what is local in one is
 seen by all after it. LIBRARY, FORMAT, MAX and the other constants that Python has too come from there.
@@ -78,6 +79,19 @@ end
 
 local function decimal(number)
   return string.format('%.0f', number)
+end
+
+-- The format of what is stored of a topology with that description.
+local function format_of(topology)
+  return string.find(topology, '"shards": %d') and SHARDED_FORMAT or FORMAT
+end
+
+-- nil if this version reads the format, else a reply.
+local function other_format(found)
+  if found == FORMAT or found == SHARDED_FORMAT then
+    return nil
+  end
+  return {'VERSION', 'stored format is ' .. shown(found or '') .. ', expected ' .. shown(FORMAT)}
 end
 
 -- The type of a key as TYPE reports it.

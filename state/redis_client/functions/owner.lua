@@ -93,8 +93,8 @@ local function check_owner(control, owner)
     return {'DROPPED', 'topology was dropped'}
   elseif not found[1] and not found[2] then
     return {'REGRESSED', 'key ' .. shown(control) .. ' is gone', 'KEY_GONE'}
-  elseif found[1] ~= FORMAT then
-    return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
+  elseif other_format(found[1]) then
+    return other_format(found[1])
   end
   sentence = half_written(found[8], found[9])
   if sentence then
@@ -127,7 +127,8 @@ end
 -- The next revision, together with whatever else changes in the control hash.
 local function write_control(control, owner, ...)
   local fields = {'revision', decimal(owner.revision + 1), 'last_call', owner.digest, 'metadata_sum', owner.sum, ...}
-  local given = {source_fingerprint = owner.source, topology = owner.topology, ended = owner.begun}
+  local format = owner.topology == '' and '' or format_of(owner.topology)
+  local given = {source_fingerprint = owner.source, topology = owner.topology, format = format, ended = owner.begun}
   for name, value in pairs(given) do
     if value ~= '' then
       fields[#fields + 1] = name

@@ -8,11 +8,11 @@
 --   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections; and the copy of
 --              another shard's part, or ''
 --   decisions  list: the calls by which home has decided what was applied here, the last ones
---   copies     list: the parts of another shard, on another server, of the same groups
+--   copies     list: the parts of other shards, on another server, of the same groups; its bytes are the field copied
 --   pause      string that expires: somebody reads all shards, and asks that no further group begins
 
 --[[ Takes a shard over for the owner of home.
-     KEYS control staged control_of_a_topology
+     KEYS control staged control_of_a_topology decisions copies
      ARGV fence generation topology          the fence is home's
      -> {'OK', revision, committed, chain, chain of what is staged, its last txid, its packed keys}
         or {'RACED', fence} {'OTHER_LIFE', generation} {'DROPPING', ''} {'FOREIGN', key}
@@ -30,19 +30,24 @@ local function take_shard(keys, argv)
   local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'revision', 'begun', 'ended', 'dropping',
     'committed')
   if kind_of(control) == 'none' then
+    if redis.call('EXISTS', keys[2], keys[4], keys[5]) > 0 then
+      return {'REGRESSED', 'key ' .. shown(control) .. ' is gone but what it has staged or applied is there'}
+    end
     local counted = first_count(generation)
-    redis.call('HSET', control, 'format', FORMAT, 'fence', fence, 'generation', generation, 'revision', '1', 'last_call', '',
+    redis.call('HSET', control, 'format', SHARDED_FORMAT, 'fence', fence, 'generation', generation, 'revision', '1', 'last_call', '',
       'committed', '0', 'chain', '', 'topology', topology, 'begun', counted, 'ended', counted)
   elseif found[7] then
     return {'DROPPING', ''}
-  elseif found[1] ~= FORMAT then
-    return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
+  elseif other_format(found[1]) then
+    return other_format(found[1])
+  elseif not (found[2] and found[3] and tonumber(found[4] or '') and tonumber(found[8] or '')) then
+    return {'REGRESSED', 'a field of key ' .. shown(control) .. ' is gone'}
   elseif half_written(found[5], found[6]) then
     return {'TORN', half_written(found[5], found[6])}
   elseif found[3] ~= generation and found[8] ~= '0' then -- else home has lost its first start: nothing is applied here
-    return {'OTHER_LIFE', found[3] or ''}
+    return {'OTHER_LIFE', found[3]}
   elseif found[2] ~= fence then
-    if (fence_counter(found[2] or '') or 0) >= fence_counter(fence) then
+    if (fence_counter(found[2]) or 0) >= fence_counter(fence) then
       return {'RACED', found[2]}
     end
     local write = {}
@@ -51,7 +56,7 @@ local function take_shard(keys, argv)
       redis.call('DEL', keys[2])
     end
     redis.call('HSET', control, 'fence', fence, 'generation', generation, 'revision', decimal(tonumber(found[4]) + 1),
-      'last_call', '', 'topology', topology, 'ended', write.begun)
+      'last_call', '', 'topology', topology, 'format', SHARDED_FORMAT, 'ended', write.begun)
   end
   local own = redis.call('HMGET', control, 'revision', 'committed', 'chain')
   local part = redis.call('HMGET', keys[2], 'chain', 'last', 'keys')
@@ -90,6 +95,23 @@ local function stage_part(keys, argv)
   return {'OK', ''}
 end
 
+-- Adds a copy, and keeps of all as many as may be kept and have room, but the last one always.
+local function keep_copy(control, copies, copy, most, room)
+  local count, total = redis.call('RPUSH', copies, copy), tonumber(redis.call('HGET', control, 'copied') or '')
+  if not total then -- an earlier version has not counted them
+    total = 0
+    for _, each in ipairs(redis.call('LRANGE', copies, 0, -2)) do
+      total = total + #each
+    end
+  end
+  total = total + #copy
+  while count > 1 and (count > most or total > room) do
+    total, count = total - #redis.call('LRANGE', copies, 0, 0)[1], count - 1
+    redis.call('LTRIM', copies, 1, -1)
+  end
+  redis.call('HSET', control, 'copied', decimal(total))
+end
+
 --[[ Applies what is staged, if it is the part of the group that was decided.
      KEYS control staged decisions copies state...  the states in the order in which they were given when it was staged
      ARGV fence generation revision digest '' '' '' chain decisions_kept copied_bytes
@@ -111,7 +133,7 @@ local function apply_part(keys, argv)
     return reply
   end
   require_rights(decisions, 'RPUSH', 'LTRIM')
-  require_rights(copies, 'RPUSH', 'LTRIM')
+  require_rights(copies, 'RPUSH', 'LTRIM', 'LRANGE')
   if require_steps(steps) then
     reply = refuse_moving(control)
     if reply then
@@ -123,8 +145,7 @@ local function apply_part(keys, argv)
   redis.call('RPUSH', decisions, part[3])
   redis.call('LTRIM', decisions, -kept, -1)
   if part[5] ~= '' then
-    redis.call('RPUSH', copies, part[5])
-    redis.call('LTRIM', copies, -math.max(4, math.min(kept, math.floor(argv[OWNER_WRITES + 3] / #part[5]))), -1)
+    keep_copy(control, copies, part[5], kept, tonumber(argv[OWNER_WRITES + 3]))
   end
   redis.call('DEL', staged)
   write_control(control, owner, 'committed', part[2], 'chain', chain)

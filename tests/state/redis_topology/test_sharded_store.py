@@ -8,14 +8,17 @@ from itertools import count
 from random import Random
 
 import pytest
+import redis
 
 from state.commits.commit import CommitStatus
 from state.errors import FencedError, StateRefusedError, TransactionError
 from state.fault_points import installed
+from state.records.durability import Durability, DurabilityLevel
+from state.redis_server.embedded import EmbeddedServer
 from state.redis_shards import shard as shard_module
-from state.redis_shards import sharded_store
 from state.redis_shards.copies import wards_of
 from state.redis_shards.shard import ShardWrites
+from state.redis_shards.sharded_store import ShardedStore
 from state.redis_topology import arguments
 from state.troubles import Trouble
 from state.values.shards import shard_of
@@ -175,10 +178,14 @@ def test_what_nobody_has_kept_is_named(shard_count):
 
 
 def test_a_shard_keeps_only_so_many_parts_of_another(monkeypatch):
-    monkeypatch.setattr(shard_module, "COPIED_BYTES", 1)
-    for lost, is_kept in ((8, True), (writes_of(after_run(total=20).servers[2]) - 1, False)):
+    for room, lost, is_kept in ((1, 2, True), (1, 4, False), (600, 4, True), (600, None, False)):
+        monkeypatch.setattr(shard_module, "COPIED_BYTES", room)
         world = after_run(total=20)
-        world.servers[2].go_back(lost)
+        kept = world.servers[1].memory.execute_command("LRANGE", HOME.shard(0).copies, "0", "-1")
+        assert sum(map(len, kept)) <= room or len(kept) == 1
+        control = world.servers[1].memory.hash(HOME.shard(0).control)
+        assert int(control[b"copied"]) == sum(map(len, kept))
+        world.servers[2].go_back(lost or writes_of(world.servers[2]) - 1)
         with nullcontext() if is_kept else pytest.raises(StateRefusedError, match="no other has kept them"):
             world.run(Random(9), 20)
             world.check_done()
@@ -294,7 +301,6 @@ def test_a_shard_of_another_history_is_not_given_what_it_lacks(before):
 
 def test_a_shard_that_lacks_more_than_is_kept_is_named(monkeypatch):
     monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
-    monkeypatch.setattr(sharded_store, "DECISIONS_KEPT", 2)
     world = after_run(total=3 * TOTAL)
     world.servers[2].go_back(writes_of(world.servers[2]) - 1)
     with pytest.raises(StateRefusedError, match="has txid 0 and not what was decided up to 18"):
@@ -329,6 +335,71 @@ def test_a_part_that_no_server_would_take_is_refused_before_anything_is_staged(m
     assert reply.status is CommitStatus.LIMIT
     assert "more than the limit of 1000" in reply.detail
     assert [world.chain(number) for number in range(2)] == ["", ""]
+
+
+def test_a_server_of_shards_that_no_longer_syncs_stops_the_run_before_it_decides(tmp_path):
+    with EmbeddedServer(tmp_path / "home") as home, EmbeddedServer(tmp_path / "other") as other:
+        at_home, elsewhere = (redis.Redis.from_url(each.url) for each in (home, other))
+        for client in (at_home, elsewhere):
+            client.config_set("appendfsync", "always")
+        store = ShardedStore(home.url, "wc", shard_count=2, client=at_home, shard_clients=[elsewhere] * 2)
+        asked = Durability(DurabilityLevel.FSYNC)
+        store.check_server(asked)
+        acquire(store)
+        assert store.commit(commit_of(counts(a=1, b=2), attempt(1))).status is CommitStatus.OK
+        elsewhere.config_set("appendfsync", "everysec")
+        with pytest.raises(StateRefusedError, match="has appendfsync 'everysec' now") as refused:
+            store.commit(commit_of(counts(a=1, b=2), attempt(2)))
+        assert refused.value.trouble is Trouble.DURABILITY
+        assert at_home.hget(HOME.control, "committed") == b"1"
+        store.check_server()
+        assert "everysec" in store.durability.server_can_lose
+        at_home.close()
+        elsewhere.close()
+
+
+def test_parts_are_kept_elsewhere_also_after_their_shard_has_moved(monkeypatch):
+    """Shards 0 and 1 change servers between two groups, so that shard 0 lies with the one that kept its parts."""
+    world = ShardedWorld(4, 1)
+    store = world.store()
+    acquire(store)
+    places = {0: "a", 1: "b", 2: "a", 3: "b"}
+    monkeypatch.setattr(shard_module.Shard, "place", property(lambda shard: places[shard.number]))
+    for txid in (1, 2):
+        assert store.commit(commit_of(counts(a=1, b=1, c=1, d=1), attempt(txid))).status is CommitStatus.OK
+        last = {copy.chain: (copy.number, shard.number) for shard in store._shards for copy in shard.copies()}
+        kept = [(copy.number, shard.number) for shard in store._shards for copy in shard.copies()[-1:]]
+        assert len(kept) == 4, last
+        assert all(places[number] != places[keeper] for number, keeper in kept)
+        places |= {0: "b", 1: "a"}
+
+
+def test_a_decision_carries_what_has_changed_since_the_last_ones_and_nothing_that_they_carry():
+    world = ShardedWorld(2)
+
+    def sizes(store: ShardedStore) -> list[int]:
+        return [len(each) for each in store._shards[0].decisions()]
+
+    def commit(store: ShardedStore, txid: int) -> None:
+        assert store.commit(commit_of(counts(a=1), attempt(txid))).status is CommitStatus.OK
+
+    store = world.store()
+    acquire(store, "a" * 32)
+    notes = {f"note.file{number}:1": "x" * 50 for number in range(500)}
+    store.store_metadata(notes)
+    for txid in range(1, 5):
+        commit(store, txid)
+    again = world.store()
+    acquire(again, "b" * 32)
+    again.store_metadata({"note.late:2": "y" * 3_000})
+    commit(again, 5)
+    commit(again, 6)
+    first, *others = sizes(again)
+    assert first > 25_000
+    assert [size > 3_000 for size in others] == [False, False, False, True, False]
+    world.servers[0].go_back(writes_of(world.servers[0]) - 1)
+    found = acquire(world.store(), "c" * 32)
+    assert (found.committed_txid, found.metadata) == (6, {**notes, "note.late:2": "y" * 3_000})
 
 
 def test_a_run_watches_the_server_of_every_shard():

@@ -45,7 +45,7 @@ _WHY_HISTORY = (
 )
 
 
-def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> list[Finding]:
+def check_control(keys: Keys, records: StoredRecords, *, known_formats: Sequence[str]) -> list[Finding]:
     """Returns what is wrong with the control record, or one finding that says what it holds."""
     check, control = PartCheck(keys, "control"), records.control
     if records.kinds.get(keys.control) == MISSING:
@@ -54,9 +54,9 @@ def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> l
             "something deleted it; no run can continue without it, and nothing else can be judged",
         )
         return check.findings()
-    if control.get("format") != known_format:
+    if control.get("format") not in known_formats:
         check.damaged(
-            f"stored format is {control.get('format', '')!r}, expected {known_format!r}",
+            f"stored format is {control.get('format', '')!r}, expected {known_formats[0]!r}",
             "another version of txbatch wrote it, or it is damaged; nothing else can be judged",
             f"use the version that wrote it, or {restore(keys)}",
         )

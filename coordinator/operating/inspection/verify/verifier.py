@@ -30,7 +30,7 @@ from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.declared_states import HASH, DescribedState, OwnedKeys
 from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredRecords
-from state.redis_client.function_library import STORED_FORMAT
+from state.redis_client.function_library import FORMATS
 from state.redis_topology.all_records import RedisRecords
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
@@ -135,14 +135,14 @@ class Verifier:
         return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 
     def _record_findings(self, records: StoredRecords) -> list[Finding]:
-        findings = check_control(self._keys, records, known_format=STORED_FORMAT)
-        if records.control.get("format") != STORED_FORMAT:
+        findings = check_control(self._keys, records, known_formats=FORMATS)
+        if records.control.get("format") not in FORMATS:
             return findings
         return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
 
     def _history_findings(self, records: StoredRecords, kinds: Mapping[str, str]) -> list[Finding]:
         """Checks the history, unless its key has another type, which was found already."""
-        has_history = kinds.get(self._keys.history, HASH) == HASH and records.control.get("format") == STORED_FORMAT
+        has_history = kinds.get(self._keys.history, HASH) == HASH and records.control.get("format") in FORMATS
         if not has_history or "history_from" not in records.control:
             return []
         found = dict(self._stored.history())
