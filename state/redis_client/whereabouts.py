@@ -262,6 +262,13 @@ class FollowingClient(redis.Redis):
         """Returns where the server of the client's key was found last."""
         return self.whereabouts.settled
 
+    def owner_of(self, key: str) -> FollowingClient:
+        """Returns another client, to the owner of a key of a cluster."""
+        options = {name: each for name, each in self.connection_pool.connection_kwargs.items() if name != "whereabouts"}
+        other = FollowingClient(connection_pool=redis.ConnectionPool(**options))
+        other.follow(self._url, key)
+        return other
+
     def leave(self, error: redis.RedisError) -> None:
         """Has the next command connect to wherever the server is then."""
         self.whereabouts.leave(error)

@@ -22,14 +22,12 @@ from state.records.stored_records import Entries, StateImage, StoredPiece, Strea
 from state.redis_client.connection import RedisConnection, pairs_of
 from state.redis_topology.all_records import RedisRecords, Sought
 from state.redis_topology.refusals import refuse_remains
-from state.redis_topology.whole_replies import Commands, WholeReply
+from state.redis_topology.whole_replies import Commands, Read, WholeReply
 from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
 from state.values.state_kind import KeptEnd, Retention, StateKind
 
 Result = TypeVar("Result")
-Read = tuple[dict[str, str], dict[str, WholeReply]]
-"""A control hash, and whole states by name."""
 MOMENT_TRIES = 100
 PAUSE_S = 0.01
 """Between two tries to read all shards at one transaction: about as long as a group takes to be applied."""

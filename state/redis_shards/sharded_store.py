@@ -109,8 +109,10 @@ class ShardedStore(RedisStore):
         **options: Unpack[ConnectionOptions],
     ) -> None:
         super().__init__(url, topology_id, **options)
-        client = options.get("client")
+        client: Any = options.get("client")
         clients: Sequence[Any] = shard_clients if shard_clients is not None else [client] * shard_count
+        if getattr(client, "follows", False):  # each to its own slot
+            clients = [client.owner_of(self.keys.shard(number).control) for number in range(shard_count)]
         self._shards = [
             Shard(url, self.keys, number, **{**options, "client": each}) for number, each in enumerate(clients)
         ]
@@ -155,6 +157,9 @@ class ShardedStore(RedisStore):
             found += shard.existing_states(names, with_parts)
         return sorted(set(found))
 
+    def has_records(self) -> bool:
+        return super().has_records() or any(shard.has_records() for shard in self._shards)
+
     def look(self) -> FoundTopology | None:
         self._each(Shard.refuse_taken)
         return super().look()
@@ -166,6 +171,11 @@ class ShardedStore(RedisStore):
             StateRefusedError: a shard, or home, has lost more than the others can give back, or two of them have
                 different histories.
         """
+        if not super().has_records():  # its server came back without home: the shards know what it was
+            for shard in self._shards:
+                life = shard.records().fields("generation", "topology")
+                topology = life.get("topology", topology)
+                asked["new_generation"] = life.get("generation", asked["new_generation"])
         for _ in range(ACQUIRE_TRIES):
             found = super().acquire(topology=topology, **asked)
             taken = self._each(partial(self._taken, topology))

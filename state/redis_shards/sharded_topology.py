@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from state.errors import StateRefusedError
+from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_shards.sharded_import import SHARDS_LEFT, ShardedImport
@@ -16,6 +16,7 @@ from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.drop import Dropped, drop_topology
 from state.redis_topology.importing import RedisImport, StateImport
 from state.redis_topology.topology import RedisTopology
+from state.troubles import Trouble
 
 
 class ShardedTopology(RedisTopology):
@@ -71,6 +72,11 @@ class ShardedTopology(RedisTopology):
         `shard_count` is how many it had, where no record at home says so.
         """
         nonce, left = secrets.token_hex(16), max(self._shards_left(), shard_count)
+        if not left and self._has_lost_home():
+            raise StateRefusedError(
+                f"topology {self.keys.topology_id!r} was not dropped: its record is lost, and a shard of it is there; "
+                f"nothing was changed; say how many it had: `txbatch drop {self.keys.topology_id} --shards N`"
+            ).about(Trouble.STATE_CHANGED)
         return drop_topology(
             self._connection,
             self.keys,
@@ -78,6 +84,13 @@ class ShardedTopology(RedisTopology):
             also=also,
             shards=self._connections_of(left if left > 1 else 0),
         )
+
+    def _has_lost_home(self) -> bool:
+        """Returns whether a shard of the topology is there, and no record at home."""
+        if not self.has_records():
+            with suppress(StateRefusedError, TopologyError):  # no right to look, or the name is too long for shards
+                return bool(int(self._connections_of(1)[0].call("EXISTS", self.keys.shard(0).control)))
+        return False
 
     def close(self) -> None:
         for connection in self._shard_connections:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +12,21 @@ import redis
 from redis.cluster import RedisCluster
 
 from state.codec import unpack
-from state.errors import StateRefusedError
+from state.errors import StateRefusedError, StateUnreachableError
 from state.html_tables import bounded_repr, section, states_table
 from state.keys import Keys, split_member
 from state.kinds.state_family import PartType, StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
 from state.records.declared_states import DescribedState
 from state.redis_client.connection import RedisConnection
+from state.redis_client.redis_errors import Remedy, remedy_of
 from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.whole_replies import READ_COMMANDS, WholeReply, entries_of
+from state.redis_topology.whole_replies import READ_COMMANDS, Read, WholeReply, entries_of
 from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored
 
+MOVED_TRIES, MOVED_PAUSE_S = 50, 0.1
+"""How often, and how long after, a cluster is asked again where a slot is that is moving, or has moved."""
 _KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
 
 
@@ -65,15 +69,38 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
             dropped or imported, and this has not ended.
         StateUnreachableError: the server did not answer.
     """
-    wanted, keys = list(handles), Keys(topology_id)
+    wanted = list(handles)
+    for is_last in (*[False] * MOVED_TRIES, True):
+        try:
+            control, read = _read(client, Keys(topology_id), wanted)
+            break
+        except (StateRefusedError, StateUnreachableError) as error:
+            has_moved = isinstance(error.__cause__, redis.RedisError) and (
+                remedy_of(error.__cause__, may_move=True) is Remedy.RETRY
+            )
+            if is_last or not isinstance(client, RedisCluster) or not has_moved:
+                raise
+            time.sleep(MOVED_PAUSE_S)
+            client.nodes_manager.initialize()
+    states: dict[str, Any] = {
+        each.name: _parts(each, read) if isinstance(each, StateFamily) else _decoded(each, read[each.name])
+        for each in wanted
+    }
+    return Snapshot(int(control.get("committed", "0")), states)
+
+
+def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFamily[Any]]) -> Read:
+    """Reads all states at one moment, from where the client says that they are."""
     with ExitStack() as opened:
         nodes: dict[int, RedisConnection] = {}
 
         def connected(own: Keys) -> RedisConnection:
-            node = _node_of(client, own.control)
+            node, follows = _node_of(client, own.control), bool(getattr(client, "follows", False))
+            if follows:
+                opened.enter_context(closing(node))
             if id(node) not in nodes:
-                raw = opened.enter_context(_of_bytes(node))
-                nodes[id(node)] = RedisConnection(raw, f"of topology {topology_id!r}", timeout_s=0.0)
+                raw, timeout_s = opened.enter_context(_of_bytes(node)), MOVED_TRIES * MOVED_PAUSE_S if follows else 0.0
+                nodes[id(node)] = RedisConnection(raw, f"of topology {keys.topology_id!r}", timeout_s=timeout_s)
             return nodes[id(node)]
 
         records = RedisRecords(connected(keys), keys)
@@ -81,12 +108,7 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
             from state.redis_shards.sharded_records import ShardedRecords  # which few topologies need
 
             records = ShardedRecords(records, [connected(keys.shard(number)) for number in range(shard_count)])
-        control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
-    states: dict[str, Any] = {
-        each.name: _parts(each, read) if isinstance(each, StateFamily) else _decoded(each, read[each.name])
-        for each in wanted
-    }
-    return Snapshot(int(control.get("committed", "0")), states)
+        return records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
 
 
 def _described(handle: StateHandle[Any] | StateFamily[Any]) -> DescribedState:
@@ -114,6 +136,8 @@ def _parts(family: StateFamily[Any], read: Mapping[str, WholeReply]) -> dict[Any
 
 def _node_of(client: Any, key: str) -> Any:
     """Returns the client; of a cluster, that of the node which has the key, and can list its neighbours."""
+    if getattr(client, "follows", False):
+        return client.owner_of(key)
     if not isinstance(client, RedisCluster):
         return client
     return client.get_redis_connection(client.get_node_from_key(key))  # type: ignore[no-untyped-call] # redis-py's own

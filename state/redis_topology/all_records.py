@@ -35,6 +35,7 @@ from state.redis_topology.refusals import refuse_remains
 from state.redis_topology.whole_replies import (
     READ_COMMANDS,
     Commands,
+    Read,
     WholeReply,
     as_stored,
     content_of,
@@ -278,7 +279,7 @@ class RedisRecords:
         key = self.keys.state
         return sum(int(self._connection.call(COUNT_COMMANDS[kind], key(name))) for name, kind in sought.kinds.items())
 
-    def at_moment(self, sought: Sought, commands: Commands) -> tuple[dict[str, str], dict[str, WholeReply]]:
+    def at_moment(self, sought: Sought, commands: Commands) -> Read:
         """Returns the control hash, and whole states by name, by one MULTI.
 
         It also tells whether there are other keys by now: its moment is that from before they were looked for, or KEYS

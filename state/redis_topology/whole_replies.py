@@ -43,6 +43,10 @@ class WholeReply:
     position: StreamPosition | None = None
 
 
+Read: TypeAlias = tuple[dict[str, str], dict[str, WholeReply]]
+"""A control hash, and whole states by name."""
+
+
 def expiry_of(reply: Any) -> int | None:
     return int(reply) if int(reply) >= 0 else None
 

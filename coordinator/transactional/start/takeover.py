@@ -137,7 +137,9 @@ class Takeover:
             source_fingerprint=settled.source_fingerprint,
             accepted=found,
         )
-        if found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(
+        if found is None and acquired.committed_txid:  # home had lost its record, and shards have given it back
+            settled = self._settled(acquired, fingerprint, description)
+        elif found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(
             [found.committed_txid, found.metadata]  # packed, as a NaN is not equal to itself
         ):
             # the run that is now fenced wrote meanwhile; a commit may leave the metadata as it was
