@@ -236,19 +236,13 @@ class ShardedRecords(RedisRecords):
         faults = zip(self.shards, self._faults(standings), strict=True)
         found = {shard.keys.topology_id: fault for shard, fault in faults if fault}
         committed = standings[0].get("committed", "0")
-        if found and not all(fault.passes for fault in found.values()):
+        if found and (self._home.moment() == before or not all(fault.passes for fault in found.values())):
             said = ", ".join(f"{name} {fault}" for name, fault in found.items())
             return StateRefusedError(
-                f"topology {topology_id!r} is not whole: {said} at txid {committed}; an import or a drop is under way "
-                "or was interrupted: do it again; or a server has lost writes: run the topology, which says what is "
-                f"lost; see `txbatch verify {topology_id}`"
+                f"topology {topology_id!r} is not whole: {said}, up to txid {committed}; an import was killed: import "
+                "again; or a run was, or a server has lost writes: run the topology, which applies what is missing, or "
+                "says what is lost"
             ).about(Trouble.REGRESSED)
-        if self._home.moment() == before and found:
-            return StateRefusedError(
-                f"topology {topology_id!r} cannot be read at one transaction: {', '.join(found)} has not applied all "
-                f"that was decided, up to txid {committed}; a run was killed, or a server has lost writes; run the "
-                "topology: it applies what is missing, or says what is lost"
-            )
         return StateRefusedError(
             f"topology {topology_id!r} commits faster than its {len(self.shards)} shards can be read at one "
             "transaction, also while its run waits for that; stop the run, or read what you need shard by shard"

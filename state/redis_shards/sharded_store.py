@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
@@ -36,6 +36,7 @@ from state.records.topology_overview import FoundTopology
 from state.redis_server.fitness import ServerWatch
 from state.redis_shards.asking import Asking, Result, asked_together
 from state.redis_shards.copies import PartCopy, wards_of
+from state.redis_shards.decisions import Decision, decided_after
 from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
 from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
@@ -43,49 +44,6 @@ from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble
 
 Given = TypeVar("Given")
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The call by which home decides a group, as it is kept by the shards.
-
-    Attributes:
-        chain: of the group.
-        last_txid: of the group.
-        keys, arguments: of the call, but for its owner's.
-        puts, forgets: the metadata that it changes, packed.
-    """
-
-    chain: str
-    last_txid: int
-    keys: Sequence[str]
-    arguments: Sequence[str | bytes]
-    puts: Mapping[str, bytes]
-    forgets: Sequence[str]
-
-    @property
-    def first_txid(self) -> int:
-        return int(self.arguments[2])  # see `commit_arguments`
-
-    def packed(self) -> bytes:
-        return pack([self.chain, self.last_txid, list(self.keys), list(self.arguments), self.puts, list(self.forgets)])
-
-    @classmethod
-    def unpacked(cls, packed: bytes) -> Decision:
-        return cls(*unpack(packed))
-
-
-def _decided_after(standing: ShardStanding, decisions: Sequence[Decision]) -> list[Decision]:
-    """Returns the decisions that a shard has not applied, [] if it has another history than these.
-
-    So has a shard that lacks one before the first: what was decided longer ago than is kept, or what was imported.
-    """
-    applied = [each for each in decisions if each.last_txid <= standing.committed]
-    if applied:
-        is_known = (applied[-1].last_txid, applied[-1].chain) == (standing.committed, standing.chain)
-    else:
-        is_known = not standing.chain and [each.first_txid for each in decisions[:1]] == [standing.committed + 1]
-    return list(decisions[len(applied) :]) if is_known else []
 
 
 class ShardedStore(RedisStore):
@@ -311,7 +269,7 @@ class ShardedStore(RedisStore):
             if each.number in lagging
         }
         for standing, shard in behind:
-            lost = _decided_after(standing, decisions)
+            lost = decided_after(standing, decisions)
             found = [copies[shard.number, each.chain] for each in lost if (shard.number, each.chain) in copies]
             if not lost or len(found) < len(lost) or lost[-1].last_txid != committed:
                 raise self._apart(

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from state.errors import StateRefusedError, TopologyError
+from state.errors import StateRefusedError
 from state.keys import Keys
+from state.records.declared_states import shard_count_of
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_shards.sharded_import import SHARDS_LEFT, ShardedImport
 from state.redis_shards.sharded_records import ShardedRecords
-from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.all_records import RedisRecords, known_to_shards
 from state.redis_topology.drop import Dropped, drop_topology
 from state.redis_topology.importing import RedisImport, StateImport
 from state.redis_topology.topology import RedisTopology
-from state.troubles import Trouble
 
 
 class ShardedTopology(RedisTopology):
@@ -59,7 +59,10 @@ class ShardedTopology(RedisTopology):
 
     def _shards_left(self) -> int:
         """Returns how many shards may hold anything of the topology: it has them, or had them before an import."""
-        count = super().records().shard_count()
+        home = super().records()
+        count = home.shard_count()
+        if count == 1:
+            count = shard_count_of(known_to_shards(home, lambda _: self._connections_of(1)[0]))
         with suppress(StateRefusedError):  # the record is damaged, which nobody has to know of in order to drop it
             return max(
                 count if count > 1 else 0, int(self._connection.call("HGET", self.keys.control, SHARDS_LEFT) or 0)
@@ -72,11 +75,6 @@ class ShardedTopology(RedisTopology):
         `shard_count` is how many it had, where no record at home says so.
         """
         nonce, left = secrets.token_hex(16), max(self._shards_left(), shard_count)
-        if not left and self._has_lost_home():
-            raise StateRefusedError(
-                f"topology {self.keys.topology_id!r} was not dropped: its record is lost, and a shard of it is there; "
-                f"nothing was changed; say how many it had: `txbatch drop {self.keys.topology_id} --shards N`"
-            ).about(Trouble.STATE_CHANGED)
         return drop_topology(
             self._connection,
             self.keys,
@@ -84,13 +82,6 @@ class ShardedTopology(RedisTopology):
             also=also,
             shards=self._connections_of(left if left > 1 else 0),
         )
-
-    def _has_lost_home(self) -> bool:
-        """Returns whether a shard of the topology is there, and no record at home."""
-        if not self.has_records():
-            with suppress(StateRefusedError, TopologyError):  # no right to look, or the name is too long for shards
-                return bool(int(self._connections_of(1)[0].call("EXISTS", self.keys.shard(0).control)))
-        return False
 
     def close(self) -> None:
         for connection in self._shard_connections:

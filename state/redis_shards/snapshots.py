@@ -20,8 +20,9 @@ from state.kinds.state_handle import StateHandle
 from state.records.declared_states import DescribedState
 from state.redis_client.connection import RedisConnection
 from state.redis_client.redis_errors import Remedy, remedy_of
-from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.all_records import RedisRecords, known_to_shards
 from state.redis_topology.whole_replies import READ_COMMANDS, Read, WholeReply, entries_of
+from state.troubles import Trouble
 from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored
 
@@ -108,7 +109,13 @@ def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFami
             from state.redis_shards.sharded_records import ShardedRecords  # which few topologies need
 
             records = ShardedRecords(records, [connected(keys.shard(number)) for number in range(shard_count)])
-        return records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
+        control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
+        if not control and (any(whole.reply for whole in read.values()) or known_to_shards(records, connected)):
+            raise StateRefusedError(
+                f"topology {keys.topology_id!r} has lost its record at home, and states of it are there; run it, which "
+                "takes back what its shards have kept, or says what is lost"
+            ).about(Trouble.REGRESSED)
+        return control, read
 
 
 def _described(handle: StateHandle[Any] | StateFamily[Any]) -> DescribedState:

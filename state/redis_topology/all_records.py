@@ -7,7 +7,8 @@ values are checked as they are met, in pieces that block the server for a moment
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -16,7 +17,7 @@ import redis
 
 from state.codec import unpack
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.errors import StateRefusedError
+from state.errors import StateRefusedError, TopologyError
 from state.keys import CHAIN_SCOPE, Keys, metadata_field
 from state.records.declared_states import DescribedState, OwnedKeys, shard_count_of
 from state.records.stored_records import (
@@ -363,6 +364,15 @@ class RedisRecords:
                 f"server {self._connection.server} does not let this user run MULTI, which reads records at one "
                 f"moment; grant what `txbatch acl {self.keys.topology_id}` prints"
             ).about(Trouble.SERVER_RIGHTS) from error
+
+
+def known_to_shards(home: RedisRecords, connected: Callable[[Keys], RedisConnection]) -> str:
+    """Returns the description of a topology that its first shard has; "" unless home has lost its record."""
+    with suppress(StateRefusedError, TopologyError):  # no right to look, or the name is too long for shards
+        if not home.fields("generation"):
+            first = home.keys.shard(0)
+            return RedisRecords(connected(first), first).description()
+    return ""
 
 
 def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, str]:

@@ -56,6 +56,7 @@ def test_a_key_of_another_type_is_refused(backend):
 
 def test_a_value_of_another_type_is_refused_by_name(backend):
     client = backend.client()
+    client.hset("{t}:txbatch:control", "committed", "7")
     client.hset("{t}:counts", "a", "many")
     with pytest.raises(StateRefusedError, match="state 'counts' holds b'many', but is declared as int"):
         snapshot(client, "t", HANDLES[:1])

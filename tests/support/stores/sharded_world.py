@@ -16,7 +16,8 @@ from state.commits.commit import Commit, CommitStatus
 from state.commits.write_set import WriteSet
 from state.errors import FencedError, TransactionError
 from state.keys import Keys
-from state.redis_shards.sharded_store import Decision, ShardedStore
+from state.redis_shards.decisions import Decision
+from state.redis_shards.sharded_store import ShardedStore
 from state.values.state_kind import StateKind, ValueType
 from tests.simulation.memory_redis import Content, MemoryRedis
 from tests.support.stores.builders import acquire, writes

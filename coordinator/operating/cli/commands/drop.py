@@ -46,8 +46,9 @@ def drop(
         found = _found(store) + ("; it is running" if runs else "")
         if not (yes or ask(f"delete all state of topology {topology_id!r} ({found}) on {server}?")):
             raise TopologyError(f"topology {topology_id!r} was kept")
+        more = "" if store.has_records() else "; its record is lost: drop shards that it had with --shards N"
         dropped = store.drop(also or (), shards or 0)
-    beside = keys_left(dropped.left)
+    beside = keys_left(dropped.left) + more
     if not dropped.deleted:
         raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted{beside}").about(
             Trouble.UNKNOWN_TOPOLOGY

@@ -121,13 +121,16 @@ def test_a_drop_leaves_nothing(sharded):
     sharded.run()
 
 
-def test_a_topology_that_was_lost_at_home_is_dropped_by_the_number_of_its_shards(sharded):
+@pytest.mark.parametrize("given", [0, 3])
+def test_a_topology_that_was_lost_at_home_is_dropped_by_what_a_shard_knows_or_the_number_of_its_shards(sharded, given):
     sharded.run()
     sharded.client.delete(*sharded.client.keys("{typed}:*"))
-    with pytest.raises(StateRefusedError, match=r"its record is lost, and a shard of it is there.*--shards N"):
-        sharded.topology.drop(["counts"])
-    assert sharded.topology.drop(shard_count=3).deleted > 10
-    assert sharded.client.keys("*") == []
+    if given:
+        sharded.client.delete("{typed.0}:txbatch:shard", "{typed.0}:txbatch:decisions")
+        assert sharded.topology.drop().deleted == 0
+    assert sharded.topology.drop(shard_count=given).deleted > 10
+    assert sharded.client.keys("{typed.[12]}:*") == []
+    assert given or sharded.client.keys("*") == []
 
 
 class Parts(BaseBatchBolt, ICommitter):
