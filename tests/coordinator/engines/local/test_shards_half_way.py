@@ -1,0 +1,187 @@
+"""What an import, a drop or a server has left half-way over shards is refused by name, by readers and by runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
+from state import snapshot
+from state.errors import StateRefusedError
+from state.fault_points import installed
+from state.records.declared_states import declared_states_of
+from state.redis_client.function_library import SHARDED_FORMAT, STORED_FORMAT
+from state.redis_topology.all_records import RedisRecords
+from state.troubles import Trouble
+from tests.support.topologies.sharded_topology import Sharded, over
+from tests.support.topologies.typed_states import WORDS, KeepTyped, typed_topology
+
+pytestmark = pytest.mark.redis
+HANDLES: list[Any] = [KeepTyped.counts, KeepTyped.views, KeepTyped.recent]
+
+
+class Died(BaseException):
+    """The command is killed."""
+
+
+@pytest.fixture
+def sharded(redis_backend, monkeypatch) -> Sharded:
+    """As over several servers: each shard keeps the parts of the one before it."""
+
+    def around(places):
+        return [[(number - 1) % len(places)] for number in range(len(places))]
+
+    monkeypatch.setattr("state.redis_shards.sharded_store.wards_of", around)
+    monkeypatch.setattr("state.redis_shards.sharded_records.PAUSE_S", 0.0)
+    monkeypatch.setattr("state.redis_shards.sharded_records.STILL_S", 0.0)
+    return Sharded(redis_backend.client())
+
+
+def lines(records: RedisRecords, name: str) -> list[Any]:
+    return list(lines_of_state(records, chosen_state(records, name)))
+
+
+READERS: dict[str, Callable[[RedisRecords], Any]] = {
+    "state list": state_totals,
+    "state get": lambda records: lines(records, "counts"),
+    "state get, parts": lambda records: lines(records, "views"),
+    "state get, one part": lambda records: lines(records, "views:2026-11-22"),
+    "state get, ranked": lambda records: lines(records, "best"),
+    "state get FIELD": lambda records: field_line(records, chosen_state(records, "counts"), WORDS[0]),
+    "refold": lambda records: records.image(declared_states_of(records.description()).values()).states,
+}
+
+
+def readers_of(sharded: Sharded) -> dict[str, Callable[[], Any]]:
+    """Everything that reads states, as a function without arguments."""
+
+    def exported() -> list[bytes]:
+        return sorted(line for line in sharded.exported().splitlines() if b'"state"' in line and b"txbatch" not in line)
+
+    def reading(read: Callable[[RedisRecords], Any]) -> Callable[[], Any]:
+        return lambda: read(sharded.topology.records())
+
+    found = {name: reading(read) for name, read in READERS.items()}
+    return found | {"state export": exported, "snapshot": lambda: snapshot(sharded.client, "typed", HANDLES)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "point", "visits"),
+    [
+        *((3, 3, "import.restored", 3), (3, 5, "import.restored", 3), (3, 2, "import.restored", 2)),
+        *((3, 0, "drop.fenced", 4), (3, 0, "drop.states_deleted", 3)),
+        *((1, 0, "drop.fenced", 1), (1, 0, "drop.states_deleted", 1)),
+    ],
+)
+def test_what_is_half_imported_or_half_dropped_is_refused(sharded, before, after, point, visits):
+    for last in range(visits):
+        sharded.shard_count, seen = before, count()
+        sharded.run(last_txid=4)
+        packed, whole = sharded.exported(), {name: read() for name, read in readers_of(sharded).items()}
+
+        def visited(name: str, last: int = last, seen: count[int] = seen) -> None:
+            if name == point and next(seen) == last:
+                raise Died
+
+        with installed(visited), pytest.raises(Died):
+            sharded.put_back(packed, after) if after else sharded.topology.drop()
+        assert sharded.faults()
+        for read in readers_of(sharded).values():
+            with pytest.raises(StateRefusedError, match=r"'typed' is (being dropped|not whole)"):
+                read()
+        sharded.put_back(packed, before)
+        assert {name: read() for name, read in readers_of(sharded).items()} == whole
+        assert sharded.faults() == []
+        sharded.topology.drop()
+
+
+def all_keys(client: Any, pattern: str) -> dict[bytes, bytes]:
+    return {key: client.dump(key) for key in client.keys(pattern)}
+
+
+def lose(client: Any, pattern: str, then: dict[bytes, bytes] | None = None) -> None:
+    """A server comes back empty, or as it was."""
+    client.delete(*client.keys(pattern))
+    for key, packed in (then or {}).items():
+        client.restore(key, 0, packed)
+
+
+@pytest.mark.parametrize("slot", ["{typed.1}*", "{typed}*"], ids=["shard", "home"])
+def test_one_slot_that_comes_back_empty_is_given_everything_unless_it_was_imported(sharded, slot):
+    expected = sharded.run()
+    lose(sharded.client, slot)
+    with pytest.raises(StateRefusedError):
+        snapshot(sharded.client, "typed", HANDLES)
+    if slot == "{typed}*":
+        sharded.shard_count = 2
+        with pytest.raises(StateRefusedError, match="has its state on 3 shards and is given shards=2"):
+            sharded.run()
+        sharded.shard_count = 3
+    assert sharded.run() == expected
+    assert sharded.faults() == []
+    sharded.put_back(sharded.exported(), 3)
+    lose(sharded.client, slot)
+    with pytest.raises(StateRefusedError, match=r"keeps no decision of it|has txid 0 and not what") as refused:
+        sharded.run()
+    assert refused.value.trouble is Trouble.REGRESSED
+
+
+@pytest.mark.parametrize("before", [1, 2, 3])
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_shard_that_has_lost_an_import_is_named(sharded, before, is_empty):
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = sharded.client
+        cluster.submit(over(typed_topology((*WORDS, "")), 3))  # has taken over, and committed nothing
+    earlier = {} if is_empty else all_keys(sharded.client, "{typed.1}*")
+    sharded.topology.drop()
+    sharded.shard_count = before
+    sharded.run(last_txid=4)
+    sharded.put_back(sharded.exported(), 3)
+    sharded.run()
+    lose(sharded.client, "{typed.1}*", earlier)
+    held = all_keys(sharded.client, "*:counts")
+    with pytest.raises(StateRefusedError, match=r"shard 1 of topology 'typed'.* has txid 0 and not what"):
+        sharded.run()
+    assert all_keys(sharded.client, "*:counts") == held
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        *("{typed.1}:txbatch:shard", "{typed.1}:txbatch:*", "{typed.[12]}:txbatch:*"),
+        *("{typed}:txbatch:control", "{typed*}:txbatch:*"),
+    ],
+)
+def test_records_that_are_gone_while_their_states_are_there_are_refused(sharded, gone):
+    sharded.run(last_txid=5)
+    lose(sharded.client, gone)
+    for _ in range(2):
+        with pytest.raises(StateRefusedError, match=r"gone|lost|no record") as refused:
+            sharded.run()
+    (remedy,) = re.findall("`txbatch drop typed(.*?)`", str(refused.value))
+    sharded.topology.drop(re.findall(r"--also (\S+)", remedy), int((re.findall(r"--shards (\d)", remedy) or [0])[0]))
+    assert sharded.run()
+
+
+def formats(client: Any) -> set[str]:
+    controls = [*client.keys("{typed}:txbatch:control"), *client.keys("{typed.*}:txbatch:shard")]
+    return {client.hget(key, "format").decode() for key in controls}
+
+
+def test_what_lies_on_shards_has_a_format_that_other_versions_refuse(sharded):
+    expected = sharded.run()
+    packed = sharded.exported()
+    for shard_count, found in ((1, STORED_FORMAT), (3, SHARDED_FORMAT), (2, SHARDED_FORMAT)):
+        sharded.put_back(packed, shard_count)
+        assert formats(sharded.client) == {found}
+    for key in (b"{typed}:txbatch:control", *sharded.client.keys("{typed.*}:txbatch:shard")):
+        sharded.client.hset(key, "format", STORED_FORMAT)  # as an earlier version has left it
+    assert sharded.faults() == []
+    assert sharded.exported()
+    assert sharded.run() == expected
+    assert formats(sharded.client) == {SHARDED_FORMAT}
