@@ -46,7 +46,7 @@ def drop(
         found = _found(store) + ("; it is running" if runs else "")
         if not (yes or ask(f"delete all state of topology {topology_id!r} ({found}) on {server}?")):
             raise TopologyError(f"topology {topology_id!r} was kept")
-        more = "" if store.has_records() else "; its record is lost: drop shards that it had with --shards N"
+        more = "" if shards or store.has_records() else "; shards that no record names are dropped with --shards N"
         dropped = store.drop(also or (), shards or 0)
     beside = keys_left(dropped.left) + more
     if not dropped.deleted:
