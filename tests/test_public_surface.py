@@ -43,7 +43,7 @@ SURFACE = {
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow
         FunctionFormat InputFiles Inputs JsonFields JsonLines MicroBatches PackedValues ParquetFiles RecordFormat
-        RedisStreams TextFiles TextLine Versions
+        RedisStreams TextFiles TextLine Versions first
     """,
     "coordinator.sources.kafka": """
         FromEnvironment FromFile KafkaOpaqueSpout KafkaSpout KafkaTopic KafkaTransactionalSpout RetryRules

@@ -7,7 +7,7 @@ component of its own are a user's bolt, a state that rows pass, and the refusal 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -41,6 +41,8 @@ class PassedBy(NamedTuple):
     appends: bool
     state: DeclaredState
     kept: KeptIn | None = None
+    is_of_any: bool = False
+    """Whether it may look into a state that is being written, as the transactions before have left it."""
 
 
 class SentTo(NamedTuple):
@@ -292,11 +294,16 @@ def _check_ends(nodes: Sequence[StreamNode]) -> None:
 def _check_reads(nodes: Sequence[StreamNode]) -> None:
     """Refuses to look up a state that nothing in the topology writes, or that is declared otherwise."""
     written: dict[str, DeclaredState] = {}
-    for what in (node.what for node in nodes):
+    writers: dict[str, list[StreamNode]] = {}
+    for node in nodes:
+        what, mine = node.what, list[DeclaredState]()
         if isinstance(what, SentTo):
-            written |= {state.name: state for state in declared_states(what.bolt).values()}
+            mine = list(declared_states(what.bolt).values())
         elif isinstance(what, KeptIn) or (isinstance(what, PassedBy) and what.kind.owns_state):
-            written[what.state.name] = what.state
+            mine = [what.state]
+        for state in mine:
+            written[state.name] = state
+            writers.setdefault(state.name, []).append(node)
     for node in nodes:
         if isinstance(node.what, PassedBy) and not node.what.kind.owns_state:
             state = node.what.state
@@ -309,6 +316,20 @@ def _check_reads(nodes: Sequence[StreamNode]) -> None:
                 raise TopologyError(
                     f"{node.said} reads {state!r}, which is written with other types; use one handle for both"
                 )
+            are_first = all(map(_is_read_first, writers[state.name])) and not _is_read_first(node, any)
+            if not node.what.is_of_any and not are_first:
+                raise TopologyError(
+                    f"{node.said} reads state {state.name!r} while {writers[state.name][0].said} writes it, so the "
+                    "answer depends on how many rows a transaction takes; read the table to its end before, in "
+                    "Inputs(table=first(...), rows=...), or accept that with as_of='transaction'"
+                )
+
+
+def _is_read_first(node: StreamNode, judge: Callable[[Iterable[bool]], bool] = all) -> bool:
+    """Returns whether the rows of a node are all, or `any`, of sources that are read before others."""
+    if isinstance(node.what, OutputOf) and isinstance(source := node.parents[0].what, ReadFrom):
+        return node.what.stream_id in getattr(source.bolt, "first_streams", ())
+    return bool(node.parents) and judge(_is_read_first(parent, judge) for parent in node.parents)
 
 
 def _declared_as(state: DeclaredState) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
@@ -260,17 +260,26 @@ class Stream:
             return self._to(kept, (), into.name)
         return self._passed(FirstOnly, into, key, to, kept=kept)
 
-    def enrich(self, state: DeclaredState, by: str, to: str) -> Stream:
-        """Adds a field with what a state of this topology holds, as the transactions before have left it.
+    def enrich(self, state: DeclaredState, by: str, to: str, *, as_of: Literal["transaction"] | None = None) -> Stream:
+        """Adds a field with what a state of this topology holds.
+
+        The state has to be complete by then: it is written from inputs that are read `first`, and these rows are of
+        others. Otherwise the answer depends on how many rows a transaction takes.
 
         Args:
             state: a `HashState` that another step, or a committer of yours, writes.
             by: the field to look up; the part of a state that has parts is chosen by the field of that name.
             to: the new field; None where nothing is stored.
+            as_of: "transaction" looks into any state, as the transactions before have left it, whatever was in them.
+
+        Raises:
+            TopologyError: by `topology`, if the state is written from rows that are not read first.
         """
+        if as_of not in (None, "transaction"):
+            raise self._wrong(f"as_of={as_of!r} is unknown; give 'transaction', or leave it out")
         if getattr(state, "kind", None) is not StateKind.HASH:
             raise self._wrong(f"{state!r} is no hash; give a HashState")
-        return self._passed(Enriching, state, by, to)
+        return self._passed(Enriching, state, by, to, is_of_any=as_of is not None)
 
     def dead_letter_if(
         self, predicate: Callable[..., Any], reason: str | Callable[..., str], *, of: Fields | None = None
@@ -379,13 +388,20 @@ class Stream:
         return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
 
     def _passed(
-        self, kind: type[Lookup], state: DeclaredState, key: str, to: str | None, *, kept: KeptIn | None = None
+        self,
+        kind: type[Lookup],
+        state: DeclaredState,
+        key: str,
+        to: str | None,
+        *,
+        kept: KeptIn | None = None,
+        is_of_any: bool = False,
     ) -> Stream:
         by = self._given(self._group(key, state))
         if to in self.fields:
             raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
-        what = PassedBy(kind, by, to is not None, read_ahead(state, key), kept)
+        what = PassedBy(kind, by, to is not None, read_ahead(state, key), kept, is_of_any)
         return self._to(what, fields, f"enrich_{key}" if kept is None else state.name)
 
     def _given(self, names: Fields | None) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ class Mistake(StrEnum):
     EFFECT = "effect"
     RAISES = "raises"
     REPEATS = "repeats"
+    CUTS = "cuts"
 
 
 EXPLAINED = {
@@ -51,6 +52,9 @@ EXPLAINED = {
     Mistake.RAISES: "it raises under faults that a run has to bear, and not without them",
     Mistake.REPEATS: "the result depends on what was run again: something outlasts an attempt that was given up, or an "
     "attempt reads what is not its input",
+    Mistake.CUTS: "the result depends on how many rows a transaction takes: it is the same in every replay, and not "
+    "with other sizes of batches; read a table that others look into as `first` of Inputs, or keep a row in state "
+    "until what it needs is there",
 }
 
 

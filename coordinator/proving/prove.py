@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.simulated.fault_plan import Strike, fewest
@@ -68,6 +69,7 @@ def prove(
     doubled or altered, drivers killed, a server that loses answers or its last writes, tuples in another order, and
     other numbers of tasks for components that were declared with several. All of them have to leave the same state and
     the same dead letters. The first seed that does not is reduced to the fewest faults, and printed as a story.
+    At last input of files or fixed rows is cut into other transactions, and what depends on that is named.
 
         proof = prove(topology("tests/sample/*.jsonl"), seeds=20)
         assert proof.holds, proof
@@ -152,7 +154,7 @@ class _Proving:
                 raise TopologyError(
                     f"{fault} has not struck: seed {seed} leads to no such moment, and nothing is proved"
                 )
-        return self._proved(played, harmless)
+        return self._proved(played, [*harmless, *self._with_other_cuts(quiet)])
 
     def _quietly(self) -> tuple[Kept, list[FoundMistake]]:
         """Runs it without faults, in two processes."""
@@ -185,6 +187,23 @@ class _Proving:
         if not any(each.does_harm for each in found):
             found.extend(self._with_other_hashes(runs.first))
         return runs.first.kept, found
+
+    def _with_other_cuts(self, quiet: Kept) -> Iterator[FoundMistake]:
+        """Runs the whole input in smaller transactions, and in larger ones; what differs is named, and no mistake."""
+        calm = Schedule(0, self._keep_tasks, frozenset())
+        spout, *others = self._topology.components
+        recut: Callable[[bool], Any] | None = getattr(spout.spec, "recut", None)
+        if recut is None or not self._is_whole:
+            return
+        for is_coarser in (False, True):
+            topology = replace(self._topology, components=(replace(spout, spec=recut(is_coarser)), *others))
+            played = self._in_a_copy(partial(play_by_tuples, topology, calm, None))
+            differing = [] if played.kept is None else self._compared(played, quiet, is_rearranged=True)
+            if differing:
+                found = self._mistake(Mistake.CUTS, _Judged(calm, played, differing))
+                evidence = f"with {'larger' if is_coarser else 'smaller'} transactions, {found.evidence}"
+                yield replace(found, evidence=evidence, is_certain=True, does_harm=False)
+                return
 
     def _cut_otherwise(self, one: QuietRun, other: QuietRun) -> str:
         spout = self._topology.spout.component_id

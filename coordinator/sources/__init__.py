@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from coordinator.sources.records.record_format import BadRecordError, RecordFormat
     from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
     from coordinator.sources.redis_streams.redis_streams import RedisStreams
-    from coordinator.sources.several.inputs import Inputs
+    from coordinator.sources.several.inputs import Inputs, first
 
 hand_on_lazily(__name__)
 
@@ -48,4 +48,5 @@ __all__ = [
     "TextFiles",
     "TextLine",
     "Versions",
+    "first",
 ]

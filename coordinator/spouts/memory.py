@@ -153,6 +153,11 @@ class FixedBatchesSpout(ITransactionalSpout):
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         return _FixedBatchesEmitter(self._batches, context)
 
+    def recut(self, is_coarser: bool) -> FixedBatchesSpout:
+        """Returns the same rows in one transaction, or in one each (for proofs)."""
+        rows = [row for batch in self._batches for row in batch]
+        return FixedBatchesSpout([rows] if is_coarser else [[row] for row in rows], self._fields)
+
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {len(self._batches)} batches, digest {digest_of(self._batches)}"
 

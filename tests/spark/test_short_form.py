@@ -28,7 +28,9 @@ def test_words_are_counted_and_looked_up(cluster, parallelism):
     words.count_by("word", into=counts)
     first = words.distinct_by("word", into=SetState("seen"))
     first.key_by(lambda word: 10 * len(word)).count_by("key", into=HashState("lengths", field=int))
-    known = words.enrich(counts, by="word", to="before").filter(lambda before: before is not None, of="before")
+    known = words.enrich(counts, by="word", to="before", as_of="transaction").filter(
+        lambda before: before is not None, of="before"
+    )
     known.max_by("word", "before", into=HashState("before"))
     cluster.run(words.topology("short_form", parallelism=parallelism), commit_group_max=7)
 

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -97,6 +98,17 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
                 if said:
                     raise TopologyError(said)
         return self._paths
+
+    def recut(self, is_coarser: bool) -> FileSpout:
+        """Returns the same input in larger transactions, or in smaller ones (for proofs)."""
+        other = copy(self)
+        other.records_per_batch = self.records_per_batch * 1000 if is_coarser else max(1, self.records_per_batch // 3)
+        return other
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the input has no end."""
+        return self.follow is not None
 
     @property
     def input_places(self) -> tuple[str, ...]:

@@ -76,6 +76,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
             linger_s=linger_ms / 1000,
             is_continuous=bool(continuous),
         )
+        self.is_endless = self._rules.is_continuous
         self._mirror_group = mirror_group
         self._record = CutRecord()
 

@@ -62,6 +62,8 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         TopologyError: a parameter cannot be used.
     """
 
+    is_endless = True  # without follow, too: what is there when a run begins is more after a restart
+
     def __init__(
         self,
         streams: str | Sequence[str],

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any, TypeVar
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.components.context import TopologyContext
@@ -32,7 +33,31 @@ from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
 
 Source = ITransactionalSpout | IOpaquePartitionedTransactionalSpout
+Given = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
 Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """A source of `Inputs` that is read to its end before the others begin; made by `first`."""
+
+    source: Given
+
+
+def first(source: Given) -> First:
+    """Has `Inputs` read a source to its end before the others: ``Inputs(customers=first(CsvFiles(…)), orders=…)``.
+
+    The others begin in the transaction after the one that found the end, and its metadata says where that was. So what
+    a committer keeps of the source is complete by then, however the input is cut. Of several such sources each
+    transaction takes a part, as of others. A run that finds more of it, which earlier runs had not, reads that first.
+
+    Args:
+        source: one that ends by itself: files, `Batches`, tables, a Kafka topic that is read to an end.
+
+    Raises:
+        TopologyError: by `Inputs`, if the source is followed or has no end of its own, as Redis Streams.
+    """
+    return First(source)
 
 
 class Inputs(SeveralSources, ICommitterTransactionalSpout):
@@ -45,17 +70,20 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
     Args:
         sources: name -> source: files, tables, topics, `RedisStreams`, or your own. An opaque one, such as
             `KafkaOpaqueSpout`, makes transactions opaque: a replay reads the same of all others, and cuts it again.
+            One given as `first` is read to its end before the others begin.
 
     Raises:
         TopologyError: no source is given, one is not a transactional spout, or one destroys what another reads.
     """
 
-    def __init__(
-        self, **sources: ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
-    ) -> None:
+    def __init__(self, **sources: Given | First) -> None:
         if not sources:
             raise TopologyError("Inputs has no source; name some, as in Inputs(orders=CsvFiles(...))")
-        self.sources = {name: _as_source(name, source) for name, source in sources.items()}
+        self.first = frozenset(name for name, each in sources.items() if isinstance(each, First))
+        given = {name: each.source if isinstance(each, First) else each for name, each in sources.items()}
+        for name in sorted(self.first):
+            _refuse_endless(name, given[name])
+        self.sources = {name: _as_source(name, source) for name, source in given.items()}
         self.has_opaque = any(map(_is_opaque, self.sources.values()))
         refuse_shared(self.sources)
 
@@ -63,6 +91,20 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
     def destruction(self) -> str:  # type: ignore[override] # of what it is made of
         """What its sources destroy of their input."""
         return "; ".join(filter(None, (kind.destruction for kind in self._kinds().values())))
+
+    def recut(self, is_coarser: bool) -> Inputs:
+        """Returns the same input with all sources in larger transactions, or the one named last in smaller ones."""
+        other, names = copy(self), [name for name, source in self.sources.items() if hasattr(source, "recut")]
+        chosen = names if is_coarser else names[-1:]
+        cut = {name: cast(Any, self.sources[name]).recut(is_coarser) for name in chosen}
+        other.sources = {**self.sources, **cut}
+        return other
+
+    @property
+    def first_streams(self) -> frozenset[str]:
+        """The streams of the sources that are read before the others."""
+        named = {name: streams_of(self.sources[name], name) for name in self.first}
+        return frozenset(stream_of(name, each) for name, streams in named.items() for each in streams)
 
     @property
     def input_places(self) -> tuple[str, ...]:
@@ -86,7 +128,11 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
         coordinators = _made_all(self._kinds(), lambda kind: kind.coordinator(conf, context))
-        return InputsCoordinator(coordinators, {name: each.fingerprint() for name, each in self.sources.items()})
+        if endless := sorted(name for name in self.first if not coordinators[name].is_finite()):
+            close_all(coordinators.values())
+            raise TopologyError(_endless(endless[0]))
+        fingerprints = {name: each.fingerprint() for name, each in self.sources.items()}
+        return InputsCoordinator(coordinators, fingerprints, self.first)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
         committers = _made_all(self._kinds(), lambda kind: kind.committer(conf, context))
@@ -157,6 +203,19 @@ def _as_source(name: str, given: Any) -> Source:
     if name[:1].isdigit():
         raise TopologyError(f"input {name!r} begins with a digit, as partitions do; begin it with a letter")
     return given
+
+
+def _refuse_endless(name: str, source: Any) -> None:
+    """Raises TopologyError if a source that is to be read first has no end, or none that stays where it was found."""
+    if _is_opaque(source) or getattr(source, "is_endless", False):
+        raise TopologyError(_endless(name))
+
+
+def _endless(name: str) -> str:
+    return (
+        f"input {name!r} is first(...), and has no end after which the others could begin: give it without follow or "
+        "continuous, from files, a table or a topic; opaque sources and Redis Streams cannot be first"
+    )
 
 
 def _is_opaque(source: Source) -> bool:

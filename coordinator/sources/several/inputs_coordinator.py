@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from itertools import chain
@@ -47,10 +47,17 @@ class InputsCoordinator(SpoutCoordinator):
     Args:
         coordinators: source -> its coordinator.
         fingerprints: source -> its fingerprint.
+        first: the sources that are read to their ends before the others begin.
     """
 
-    def __init__(self, coordinators: Mapping[str, SpoutCoordinator], fingerprints: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        coordinators: Mapping[str, SpoutCoordinator],
+        fingerprints: Mapping[str, str],
+        first: Collection[str] = (),
+    ) -> None:
         self._coordinators, self._fingerprints = coordinators, fingerprints
+        self._leading = set(first)  # those of them that have not ended yet
         self._cut: tuple[int, Parts] = 0, {}  # what is cut of a transaction already, should another source raise
         self._sources_of: dict[int, frozenset[str]] = {}  # number of a transaction -> those that it has a part of
         self._noted: Mapping[str, Any] = {}
@@ -119,16 +126,17 @@ class InputsCoordinator(SpoutCoordinator):
         }
 
     def is_ready(self) -> bool:
-        return any(map(_has_more, self._informed().values()))
+        return any(map(_has_more, self._due().values()))
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self._cut[0] != txid:
             self._cut = txid, {}
         before: Parts = previous or {}
         parts: Parts = {}
-        for name, coordinator in self._informed().items():
+        due = self._due()
+        for name, coordinator in self._coordinators.items():
             last = before.get(name)
-            if name not in self._cut[1] and _has_more(coordinator):
+            if name in due and name not in self._cut[1] and _has_more(coordinator):
                 part = coordinator.initialize_transaction(txid, None if last is None else last[1])
                 self._cut[1][name] = txid, part
             if (found := self._cut[1].get(name, last)) is not None:
@@ -192,6 +200,13 @@ class InputsCoordinator(SpoutCoordinator):
                 own = replace(own, positions=positions_of(name, so_far.positions), ahead=self._ahead(name))
             coordinator.run_so_far = own
         return self._coordinators
+
+    def _due(self) -> Mapping[str, SpoutCoordinator]:
+        """Returns the coordinators that may cut now: those of sources that are read first, until these have ended."""
+        informed = self._informed()
+        leading = {name: informed[name] for name in self._leading}
+        self._leading = {name for name, each in leading.items() if _has_more(each) or not each.is_exhausted()}
+        return {name: each for name, each in informed.items() if name in self._leading} or informed
 
     def _ahead(self, name: str) -> int:
         """Returns how many transactions will read more of an opaque source, taking those of earlier runs for such."""

@@ -220,7 +220,7 @@ def test_values_that_do_not_fit_name_the_step(keep, match):
 def test_rows_are_enriched_by_what_the_transactions_before_have_left():
     balances = HashState("balances")
     s = rows("who n", [["ann", 5], ["ann", 2]], [["ann", 1], ["bob", 7]], [["bob", 1]])
-    seen = s.enrich(balances, by="who", to="had")
+    seen = s.enrich(balances, by="who", to="had", as_of="transaction")
     s.sum_by("who", "n", into=balances)
     seen.map(str, of="had").map(lambda who, n, had: f"{who} {n} {had}", to="row").count_by(
         "row", into=HashState("rows")
@@ -233,7 +233,7 @@ def test_rows_are_enriched_by_what_the_transactions_before_have_left():
 def test_a_lookup_finds_the_part_by_the_field_of_its_name():
     s = rows("who day n", [["ann", "mon", 5]], [["ann", "tue", 1], ["ann", "mon", 2]])
     sums = HashState("sums").per("day")
-    s.enrich(sums, by="who", to="had").filter(lambda had: had is not None, of="had").count_by(
+    s.enrich(sums, by="who", to="had", as_of="transaction").filter(lambda had: had is not None, of="had").count_by(
         "had", into=HashState("had", field=int)
     )
     s.sum_by("who", "n", into=sums)
@@ -281,7 +281,7 @@ def test_a_keyless_stream_of_many_sources_of_columns_is_one_group():
 def test_a_plan_says_that_a_lookup_reads_state():
     counts = HashState("counts")
     s = events().count_by("page", into=counts)
-    s.enrich(counts, by="page", to="before").count_by("before", into=HashState("x"))
+    s.enrich(counts, by="page", to="before", as_of="transaction").count_by("before", into=HashState("x"))
     assert "enrich_page reads state" in str(plan(s.topology("looking")))
 
 

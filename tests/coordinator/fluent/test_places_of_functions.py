@@ -52,7 +52,9 @@ def test_a_topology_of_the_short_form_is_proved():
     first = words.distinct_by("word", into=SetState("seen"))
     first.key_by(len).count_by("key", into=SortedSetState("lengths", int))
     words.count_by("word", into=counts)
-    seen = words.enrich(counts, by="word", to="before").filter(lambda before: before is not None, of="before")
+    seen = words.enrich(counts, by="word", to="before", as_of="transaction").filter(
+        lambda before: before is not None, of="before"
+    )
     seen.count_by("before", into=HashState("befores", field=int))
     proof = prove(words.topology("short"), seeds=20)
     assert proof.holds, proof

@@ -79,7 +79,7 @@ def test_a_refusal_may_follow_a_state_that_rows_pass():
     balances = HashState("balances")
     s = rows("who cents", [["ann", 5]], [["ann", -9], ["ann", -2]])
     s.sum_by("who", "cents", into=balances)
-    spent = s.enrich(balances, by="who", to="had").filter(lambda cents: cents < 0, of="cents")
+    spent = s.enrich(balances, by="who", to="had", as_of="transaction").filter(lambda cents: cents < 0, of="cents")
     afforded = spent.dead_letter_if(lambda cents, had: had < -cents, "too much", of=["cents", "had"])
     topology = afforded.count_by("who", into=HashState("afforded")).topology("spending")
     assert kept(topology, "afforded") == {"ann": 1}
