@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,13 +11,17 @@ from typing import Any, Protocol
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from coordinator.sources.kafka.broker_errors import ClientTrouble, failure_of, refused_options
+from coordinator.sources.kafka.broker_errors import AbsentTopicError, ClientTrouble, failure_of, refused_options
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
 from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
-from state.errors import FailedException
+from state.errors import FailedException, SourceError
+from state.troubles import Trouble
 
 ASK_TIMEOUT_S = 5.0
 """The run waits so long at most for an answer, and does nothing else meanwhile."""
+ABSENT_S = 30.0
+"""A topic that was there and that brokers have not known for so long is deleted; just after their start they may not
+know it."""
 _CONSUMER_ONLY = ("auto.", "fetch.", "heartbeat.", "max.partition.", "max.poll.", "queued.", "session.", "check.crcs")
 
 
@@ -103,7 +108,8 @@ class BrokerTopic:
         reads_committed: whether open and aborted transactions are left out.
         timeout_s: how long one answer is waited for.
         was_there: the topic was seen before, so that brokers that do not know it, as just after their start, are asked
-            again; set by the first answer.
+            again, for `ABSENT_S`; set by the first answer.
+        clock: seconds, monotonic.
     """
 
     def __init__(
@@ -114,9 +120,11 @@ class BrokerTopic:
         reads_committed: bool,
         timeout_s: float = ASK_TIMEOUT_S,
         was_there: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._name, self._timeout_s, self._was_there = settings, name, timeout_s, was_there
         self._isolation = IsolationLevel.READ_COMMITTED if reads_committed else IsolationLevel.READ_UNCOMMITTED
+        self._clock, self._absent_since = clock, float("inf")
         self._client: AdminClient | None = None
         self._trouble = ClientTrouble()
 
@@ -155,8 +163,20 @@ class BrokerTopic:
 
     def _describe(self) -> Any:
         answers = self._ask(lambda client: client.describe_topics(TopicCollection([self._name]), **self._within()))
-        found = self._answer(answers[self._name])
-        self._was_there = True
+        try:
+            found = self._answer(answers[self._name], absent_is_lasting=True)
+        except AbsentTopicError as error:
+            self._absent_since = min(self._absent_since, self._clock())
+            if not self._was_there:
+                raise
+            if self._clock() - self._absent_since < ABSENT_S:
+                raise FailedException(str(error)) from None
+            raise SourceError(
+                f"topic {self._name!r} was deleted while it was read: {self._settings.servers} have not known it for "
+                f"{ABSENT_S:g} s, so what is left of it cannot be read, and offsets mean nothing in one made again; "
+                "drop the topology and start over, or take another topology id"
+            ).about(Trouble.INPUT_GONE) from None
+        self._was_there, self._absent_since = True, float("inf")
         return found
 
     def _offsets(
@@ -205,13 +225,13 @@ class BrokerTopic:
                 raise refused_options(error, self._settings) from None
         return question(self._client)
 
-    def _answer(self, answer: Future[Any]) -> Any:
+    def _answer(self, answer: Future[Any], *, absent_is_lasting: bool = False) -> Any:
         try:
             return answer.result(timeout=2 * self._timeout_s)
         except KafkaException as error:
             reason, doing = self._reason(error), f"asking for topic {self._name!r}"
             self._client = None  # a new one does not remember brokers that are gone
-            raise failure_of(reason, doing, self._settings, absent_is_lasting=not self._was_there) from None
+            raise failure_of(reason, doing, self._settings, absent_is_lasting=absent_is_lasting) from None
         except TimeoutError:
             self._client = None
             raise FailedException(f"topic {self._name!r} was asked for, and the client did not answer") from None
