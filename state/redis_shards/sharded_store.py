@@ -46,6 +46,10 @@ from state.troubles import Trouble
 Given = TypeVar("Given")
 
 
+def _counter_of(fence: str) -> int:
+    return int(fence.partition(":")[0] or 0)
+
+
 class ShardedStore(RedisStore):
     """The only writer of a topology over several slots; made and used like a `RedisStore`.
 
@@ -131,9 +135,10 @@ class ShardedStore(RedisStore):
         """
         if not super().has_records():  # its server came back without home: the shards know what it was
             for shard in self._shards:
-                life = shard.records().fields("generation", "topology")
+                life = shard.records().fields("generation", "topology", "fence")
                 topology = life.get("topology", topology)
                 asked["new_generation"] = life.get("generation", asked["new_generation"])
+                asked["above"] = max(asked.get("above", ""), life.get("fence", ""), key=_counter_of)
         for _ in range(ACQUIRE_TRIES):
             found = super().acquire(topology=topology, **asked)
             taken = self._each(partial(self._taken, topology))

@@ -20,6 +20,7 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError, TopologyError
 from state.keys import CHAIN_SCOPE, Keys, metadata_field
 from state.records.declared_states import DescribedState, OwnedKeys, shard_count_of
+from state.records.shard_faults import STANDING
 from state.records.stored_records import (
     METADATA_STATE,
     MISSING,
@@ -62,7 +63,6 @@ COUNT_COMMANDS = {
 }
 MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
-LIFE = ("generation", "committed", "dropping", "begun", "ended")
 TRIES = 5
 """How often keys are looked for again because a run has added some."""
 SEARCHED_KEYS_MAX = 1_000_000
@@ -260,7 +260,7 @@ class RedisRecords:
 
         Equal before and after a reading in pieces, it says that nothing but a run has changed what was read.
         """
-        found = self.fields(*LIFE)
+        found = self.fields(*STANDING)
         refuse_remains(self.keys.owner_id, found)
         return found.get("generation", "")
 
@@ -269,10 +269,10 @@ class RedisRecords:
 
         A key of another type has none.
         """
-        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *LIFE)]
+        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *STANDING)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
         found, *counts = self.at_once(asked)
-        control = {} if isinstance(found, redis.ResponseError) else _present(LIFE, found)
+        control = {} if isinstance(found, redis.ResponseError) else _present(STANDING, found)
         refuse_remains(self.keys.owner_id, control)
         return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 

@@ -66,6 +66,7 @@ class RedisStore(RedisTopology):
         topology: str,
         source_fingerprint: str,
         accepted: FoundTopology | None = None,
+        above: str = "",
     ) -> FoundTopology:
         """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
 
@@ -79,6 +80,7 @@ class RedisStore(RedisTopology):
             source_fingerprint: of the input.
             accepted: what the caller found stored and agrees to replace; if None, topology and input must equal
                 what is stored.
+            above: a fence that a first start has to be above.
 
         Raises:
             FencedError: other coordinators keep taking over at the same time.
@@ -87,6 +89,7 @@ class RedisStore(RedisTopology):
         own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
         given = [new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
+        given.append(above)
         fields = ("fence", "committed", "revision")
         found = reply_or_none(self._connection, "HMGET", self.keys.control, *fields) or [None] * len(fields)
         control = {name: text_of(value) for name, value in zip(fields, found, strict=True) if value is not None}

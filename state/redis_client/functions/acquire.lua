@@ -17,7 +17,7 @@ local function start_first(keys, given)
     return {'RACED', ''}
   end
   local counted = first_count(given.generation)
-  redis.call('HSET', keys[1], 'format', format_of(given.topology), 'fence', next_fence('', '1', given.token),
+  redis.call('HSET', keys[1], 'format', format_of(given.topology), 'fence', next_fence(given.above, '1', given.token),
     'generation', given.generation, 'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted,
     'topology', given.topology, 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
@@ -58,15 +58,16 @@ local function take_over(keys, given)
 end
 
 --[[ KEYS control metadata receipts quarantine
-     ARGV previous_fence token generation topology source_fingerprint accepted_topology accepted_source
+     ARGV previous_fence token generation topology source_fingerprint accepted_topology accepted_source above
           the token is this request's alone; it may be executed more than once
+          a first start takes a fence above the one that is given, if any
           the accepted ones are what the caller found stored and agrees to replace, or empty
      -> {'OK', fence, generation, revision, committed, metadata sum, source fingerprint, topology, (field, value)...}
         or {'RACED', fence} {'DROPPING', ''} {'SOURCE_CHANGED' or 'TOPOLOGY_CHANGED', stored, given}
            {'REGRESSED' or 'VERSION' or 'TORN' or 'TYPE', sentence} --]]
 local function acquire(keys, argv)
   local given = {previous_fence = argv[1], token = argv[2], generation = argv[3], topology = argv[4],
-                 source = argv[5], accepted_topology = argv[6], accepted_source = argv[7]}
+                 source = argv[5], accepted_topology = argv[6], accepted_source = argv[7], above = argv[8] or ''}
   local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'hash') or wrong_kind(keys[3], 'hash')
   if sentence then
     return {'TYPE', sentence}

@@ -101,6 +101,15 @@ def test_a_home_that_has_lost_anything_takes_it_back_from_the_shards():
         assert world.decided == decided  # nothing was run again
 
 
+def test_a_home_that_comes_back_empty_after_many_starts_takes_everything_back_from_the_shards():
+    world = after_run()
+    for number in range(30):
+        acquire(world.store(), f"{number:032x}")
+    world.servers[0].memory.become({})
+    world.run(Random(9), TOTAL)
+    world.check_done()
+
+
 def test_a_home_that_has_lost_more_than_shards_keep_is_named(monkeypatch):
     monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
     world = after_run(total=3 * TOTAL)
