@@ -73,7 +73,7 @@ class ShardedStore(RedisStore):
         super().__init__(url, topology_id, **options)
         client: Any = options.get("client")
         clients: Sequence[Any] = shard_clients if shard_clients is not None else [client] * shard_count
-        if getattr(client, "follows", False):  # each to its own slot
+        if shard_clients is None and hasattr(client, "owner_of"):  # each to its own slot
             clients = [client.owner_of(self.keys.shard(number).control) for number in range(shard_count)]
         self._shards = [
             Shard(url, self.keys, number, **{**options, "client": each}) for number, each in enumerate(clients)

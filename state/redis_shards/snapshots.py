@@ -96,7 +96,7 @@ def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFami
         nodes: dict[int, RedisConnection] = {}
 
         def connected(own: Keys) -> RedisConnection:
-            node, follows = _node_of(client, own.control), bool(getattr(client, "follows", False))
+            node, follows = _node_of(client, own.control), hasattr(client, "owner_of")
             if follows:
                 opened.enter_context(closing(node))
             if id(node) not in nodes:
@@ -143,7 +143,7 @@ def _parts(family: StateFamily[Any], read: Mapping[str, WholeReply]) -> dict[Any
 
 def _node_of(client: Any, key: str) -> Any:
     """Returns the client; of a cluster, that of the node which has the key, and can list its neighbours."""
-    if getattr(client, "follows", False):
+    if hasattr(client, "owner_of"):
         return client.owner_of(key)
     if not isinstance(client, RedisCluster):
         return client
