@@ -102,7 +102,7 @@ class Aggregation(ABC):
             )
         if (into.kind is StateKind.VALUE) is not (key is None):
             raise self.wrong(f"key {key!r} does not fit {into!r}; only a ValueState has, and needs, the key None")
-        return read_ahead(into, key) if self.reads else into
+        return _read_ahead(into, key) if self.reads else into
 
     def wrong(self, text: str) -> TopologyError:
         """Returns the error about how it was asked for."""
@@ -362,7 +362,17 @@ def _check_order(value: Any) -> None:
     canonical_json(value)
 
 
-def read_ahead(state: DeclaredState, key: str | None) -> DeclaredState:
+@dataclass(frozen=True)
+class KeysOnly(Aggregation):
+    """Nothing but keys, which rows look up in a state."""
+
+    combines = False
+
+    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
+        return _read_ahead(into, key)
+
+
+def _read_ahead(state: DeclaredState, key: str | None) -> DeclaredState:
     """Returns a state that reads for a whole group of transactions at once, if its keys are in a tuple field."""
     if not isinstance(state, KeyedState) or key is None or state.prefetched_by:
         return state

@@ -34,15 +34,21 @@ class ReadFrom(NamedTuple):
 
 
 class PassedBy(NamedTuple):
-    """A state that rows pass; `kept` is what is done instead if nobody wants the rows."""
+    """A state that rows pass, by their keys.
+
+    Attributes:
+        kind: what they are looked up by.
+        keys: part and key, and the state.
+        appends: as of `Lookup`.
+        kept: what is done instead if nobody wants the rows.
+        is_of_any: whether it may look into a state that is being written, as the transactions before have left it.
+    """
 
     kind: type[Lookup]
-    by: tuple[str, ...]
+    keys: KeptIn
     appends: bool
-    state: DeclaredState
     kept: KeptIn | None = None
     is_of_any: bool = False
-    """Whether it may look into a state that is being written, as the transactions before have left it."""
 
 
 class SentTo(NamedTuple):
@@ -174,8 +180,9 @@ class Compilation:
                 host.bolt.refusals.append(what)
                 self._hosts[node] = host
             case PassedBy():
-                bolt = what.kind(parent.fields, what.by, what.state, appends=what.appends, said=node.said)
-                component_id = self._set(node.label, bolt, _grouping(what.by), self._places(parent), is_committer=True)
+                bolt = what.kind(parent.fields, what.keys, appends=what.appends)
+                grouping = _grouping(what.keys.aggregation.group)
+                component_id = self._set(node.label, bolt, grouping, self._places(parent), is_committer=True)
                 self._hosts[node] = _Host(component_id, bolt, bolt.pipe)
             case SentTo():
                 component_id = self._set(
@@ -299,14 +306,16 @@ def _check_reads(nodes: Sequence[StreamNode]) -> None:
         what, mine = node.what, list[DeclaredState]()
         if isinstance(what, SentTo):
             mine = list(declared_states(what.bolt).values())
-        elif isinstance(what, KeptIn) or (isinstance(what, PassedBy) and what.kind.owns_state):
+        elif isinstance(what, KeptIn):
             mine = [what.state]
+        elif isinstance(what, PassedBy) and what.kind.owns_state:
+            mine = [what.keys.state]
         for state in mine:
             written[state.name] = state
             writers.setdefault(state.name, []).append(node)
     for node in nodes:
         if isinstance(node.what, PassedBy) and not node.what.kind.owns_state:
-            state = node.what.state
+            state = node.what.keys.state
             if state.name not in written:
                 raise TopologyError(
                     f"{node.said} reads state {state.name!r}, which nothing in this topology writes; written: "

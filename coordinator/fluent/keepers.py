@@ -16,7 +16,7 @@ from coordinator.fluent.fused_bolt import PipedBolt
 from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import Explained, place_of
-from state.kinds.handles import DeclaredState, GivenStates
+from state.kinds.handles import GivenStates
 from state.kinds.state_family import StateFamily
 
 
@@ -56,24 +56,20 @@ class Lookup(PipedBolt, GivenStates, ICommitter):
 
     Args:
         fields: of the rows that pass.
-        by: the fields that a row is looked up by: the part, if the state has parts, and then the key.
-        looked_at: the state.
+        keys: what a row is looked up by, and in which state.
         appends: whether what was found is put into a field of its own; if not, the rows for which it is false go.
-        said: what it stands for; see `said_here`.
     """
 
     owns_state: ClassVar[bool]
     state: Any
 
-    def __init__(
-        self, fields: Sequence[str], by: Sequence[str], looked_at: DeclaredState, *, appends: bool, said: str
-    ) -> None:
-        super().__init__(said)
+    def __init__(self, fields: Sequence[str], keys: KeptIn, *, appends: bool) -> None:
+        super().__init__(keys.aggregation.said)
         if self.owns_state:
-            self.given_states = {"state": looked_at}
+            self.given_states = {"state": keys.state}
         else:
-            self.read_states = {"state": looked_at}
-        self._fields, self._by, self._appends = tuple(fields), tuple(by), appends
+            self.read_states = {"state": keys.state}
+        self._fields, self._keys, self._appends = tuple(fields), keys, appends
         self._batches: list[TupleBatch] = []
 
     def execute_batch(self, batch: TupleBatch) -> None:
@@ -93,7 +89,9 @@ class Lookup(PipedBolt, GivenStates, ICommitter):
         """Yields what is found in the state, or one part of it, for each key."""
 
     def _found(self, columns: ColumnLists) -> list[Any]:
-        *part, keys = (columns[self._fields.index(name)] for name in self._by)
+        by = self._keys.aggregation.group
+        *part, keys = (columns[self._fields.index(name)] for name in by)
+        self._keys.check(dict(zip(by, (*part, keys), strict=True)))
         found: list[Any] = [None] * len(keys)
         for state, (some, places) in parts_of(self.state, part[0] if part else None, [keys, list(range(len(keys)))]):
             for place, value in zip(places, self.looked_up(state, some), strict=True):
@@ -134,8 +132,6 @@ def parts_of(state: Any, parts: list[Any] | None, columns: ColumnLists) -> Itera
         yield state, columns
         return
     places: dict[Any, list[int]] = {}
-    if wrong := state.first_wrong_part(parts):  # first of all: parts of different types may be equal
-        raise wrong.error
     for place, part in enumerate(parts):
         places.setdefault(part, []).append(place)
     for part, chosen in places.items():

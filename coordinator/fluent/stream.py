@@ -16,11 +16,11 @@ from coordinator.fluent.aggregations import (
     Collecting,
     Counting,
     Extreme,
+    KeysOnly,
     Latest,
     Ranking,
     Reducing,
     Summing,
-    read_ahead,
 )
 from coordinator.fluent.compilation import (
     Compilation,
@@ -397,11 +397,11 @@ class Stream:
         kept: KeptIn | None = None,
         is_of_any: bool = False,
     ) -> Stream:
-        by = self._given(self._group(key, state))
+        keys = self._kept(KeysOnly, key, state)
         if to in self.fields:
             raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
-        what = PassedBy(kind, by, to is not None, read_ahead(state, key), kept, is_of_any)
+        what = PassedBy(kind, keys, to is not None, kept, is_of_any)
         return self._to(what, fields, f"enrich_{key}" if kept is None else state.name)
 
     def _given(self, names: Fields | None) -> tuple[str, ...]:

@@ -381,7 +381,7 @@ def test_a_key_that_only_equals_a_valid_one_is_refused_in_any_order(keep, other)
             case "parts":
                 return s.count_by("k", into=HashState("n").per("x", int))
         s.count_by("k", into=counts)
-        return s.enrich(counts, by="x", to="had").count_by(None, into=ValueState("m"))
+        return s.enrich(counts, by="x", to="had", as_of="transaction").count_by(None, into=ValueState("m"))
 
     counts = HashState("n", field=int) if keep == "enrich" else HashState("n")
     for batches in in_both_orders(1, other):

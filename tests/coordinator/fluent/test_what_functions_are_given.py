@@ -152,7 +152,7 @@ def test_rows_that_looked_up_the_same_object_do_not_share_it():
     last = HashState("last", "json")
     s = rows("k at", [["a", 1]], [["a", 2], ["a", 3]])
     s.latest_by("k", "at", into=last)
-    found = s.enrich(last, by="k", to="had").filter(lambda had: had is not None, of="had")
+    found = s.enrich(last, by="k", to="had", as_of="transaction").filter(lambda had: had is not None, of="had")
     found.map(lambda had: had.pop("at"), of="had", to="n").sum_by(None, "n", into=ValueState("kept"))
     assert kept(s.topology("objects"), "kept") == 2
 
