@@ -16,10 +16,10 @@ local function start_first(keys, given)
   if given.previous_fence ~= '' then
     return {'RACED', ''}
   end
-  local counted = first_count(given.generation)
-  redis.call('HSET', keys[1], 'format', format_of(given.topology), 'fence', next_fence(given.above, '1', given.token),
-    'generation', given.generation, 'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted,
-    'topology', given.topology, 'source_fingerprint', given.source)
+  local counted, fence = first_count(given.generation), next_fence(given.above, '1', given.token)
+  redis.call('HSET', keys[1], 'format', format_of(given.topology), 'fence', fence,
+    'generation', given.generation, 'committed', '0', 'revision', decimal(fence_counter(fence)), -- no fewer writes than starts
+    'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted, 'topology', given.topology, 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
 end
 
