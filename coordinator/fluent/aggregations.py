@@ -9,16 +9,19 @@ from __future__ import annotations
 import copy
 from abc import ABC
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow, localcontext
+from decimal import Context, Inexact, InvalidOperation, Overflow, localcontext
 from heapq import nlargest
 from itertools import repeat
+from types import NoneType
 from typing import Any, ClassVar
 
 from coordinated_bolt.streams.tuples import cut
+from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import UserFunction
+from state.codec import is_valid_text
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState
 from state.kinds.keyed_state import KeyedState
@@ -32,14 +35,8 @@ from state.values.value_form import canonical_json
 EXACT = Context(prec=5_000, traps=[Inexact, InvalidOperation, Overflow])
 """Adds Decimals without rounding them; Python's own context keeps 28 digits."""
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
-_SUMMANDS: Mapping[ValueType, frozenset[type]] = {
-    ValueType.INT: frozenset({int, bool}),
-    ValueType.FLOAT: frozenset({float, int, bool}),
-    ValueType.DECIMAL: frozenset({Decimal, int, bool}),
-}
-"""Type of a sum -> what may be added up to it."""
-_ORDERED = frozenset({int, bool, str})
-"""Types whose values are all in one order; of others, each value is looked at."""
+_AS_IT_IS = frozenset({int, bool, str, NoneType})
+"""Types whose values JSON keeps, if a text is valid; of others, each value is looked at."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,8 @@ class Aggregation(ABC):
     def _gives(self) -> tuple[str, ...]:
         return self.takes
 
-    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
-        """Returns the first of its first field's values that it cannot take, even if others are better, and why."""
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
+        """Returns the first value of a field that it cannot take, even if others are better, and why."""
         return None
 
     def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
@@ -131,7 +128,11 @@ class Aggregation(ABC):
         self.add(new, [keys], values)
         stored = _stored(state, new)
         changed = {key: value if stored[key] is None else self.merged(stored[key], value) for key, value in new.items()}
-        _store(state, {key: value for key, value in changed.items() if value != stored[key]})
+        _store(state, {key: value for key, value in changed.items() if self.differs(value, stored[key])})
+
+    def differs(self, one: Any, other: Any) -> bool:
+        """Returns whether a value has to take the place of the stored one, if there is one."""
+        return bool(one != other)
 
     def _values(self, values: ColumnLists) -> Iterable[Any]:
         return values[0]
@@ -179,9 +180,8 @@ class Summing(Aggregation):
                 f"{cut(value)} cannot be added to {cut(combined[key])}; give numbers of one type"
             ) from error
 
-    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
-        fine = _SUMMANDS[state.value_type]
-        return None if fine.issuperset(map(type, values)) else first_wrong(values, state.check_increment)
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
+        return state.first_wrong_increment(values)
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         if isinstance(state, ValueState):
@@ -201,7 +201,7 @@ class Counting(Summing):
     def _gives(self) -> tuple[str, ...]:
         return ("count",)
 
-    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
         return None
 
     def start(self) -> Any:
@@ -223,7 +223,11 @@ class Extreme(Aggregation):
     def merged(self, one: Any, other: Any) -> Any:
         return min(one, other) if self.least else max(one, other)
 
-    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+    def _values(self, values: ColumnLists) -> Iterable[Any]:
+        """Makes 0.0 of -0.0, which is equal, so that the order of the rows does not decide which one stays."""
+        return [each + 0.0 if type(each) is float else each for each in values[0]] if 0.0 in values[0] else values[0]
+
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
         return state.first_wrong_value(values)
 
 
@@ -279,7 +283,7 @@ class Ranking(Aggregation):
     def merged(self, one: Any, other: Any) -> Any:
         return max(one, other)
 
-    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
         return state.first_wrong_value(values)
 
     def columns(self, combined: Any) -> list[Any]:
@@ -322,11 +326,21 @@ class Latest(Aggregation):
 
     def merged(self, one: Any, other: Any) -> Any:
         before, after = one[self.takes[0]], other[self.takes[0]]
-        is_later = canonical_json(other) > canonical_json(one) if before == after else after > before
+        try:
+            is_later = canonical_json(other) > canonical_json(one) if before == after else after > before
+        except TypeError:
+            shown = f"{cut(before)} and {cut(after)}"
+            raise TypeError(f"{shown} have no order; map field {self.takes[0]!r} to values of one type") from None
         return other if is_later else one
 
-    def first_wrong(self, state: StateHandle[Any], values: list[Any]) -> Wrong | None:
-        return None if _ORDERED.issuperset(map(type, values)) else first_wrong(values, _check_order)
+    def differs(self, one: Any, other: Any) -> bool:
+        return other is None or canonical_json(one) != canonical_json(other)
+
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
+        if not _AS_IT_IS.issuperset(map(type, values)):
+            return first_wrong(values, _check_order if name == self.takes[0] else canonical_json)
+        texts = "".join(value for value in values if type(value) is str)
+        return None if is_valid_text(texts) else first_wrong(values, canonical_json)
 
 
 @dataclass(frozen=True)
@@ -347,6 +361,9 @@ class Reducing(Aggregation):
         for key, *row in zip(keys, *values, strict=True):
             before = reduced[key]
             reduced[key] = self.function.call(copy.deepcopy(self.initial) if before is None else before, *row)
+        if wrong := state.first_wrong_value([*reduced.values()]):
+            key = [*reduced][wrong.place]
+            raise WrongAnswerError(f"{self.function} returned {cut(reduced[key])} for {cut(key)}: {wrong.error}")
         _store(state, reduced)
 
 

@@ -90,6 +90,12 @@ class StreamNode:
     parents: tuple[StreamNode, ...] = ()
     children: list[StreamNode] = field(default_factory=list)
 
+    def merged(self) -> list[StreamNode]:
+        """Returns the nodes whose rows it has; itself, unless it has only merged them."""
+        if isinstance(self.what, MergedRows):
+            return [each for parent in self.parents for each in parent.merged()]
+        return [self]
+
     def kept(self) -> KeptIn | None:
         """Returns the aggregation that it is, if nobody wants its rows."""
         if isinstance(self.what, PassedBy):

@@ -123,9 +123,8 @@ class KeptIn:
             found += [(part, state.first_wrong_part(columns[part]))] if part in columns else []
             state = state.template
         found += [(key, state.first_wrong_field(columns[key])) for key in keys if key in columns]
-        found += [
-            (name, aggregation.first_wrong(state, columns[name])) for name in aggregation.takes[:1] if name in columns
-        ]
+        taken = (name for name in aggregation.takes if name in columns)
+        found += [(name, aggregation.first_wrong(state, name, columns[name])) for name in taken]
         yield from ((name, wrong) for name, wrong in found if wrong is not None)
 
 

@@ -167,7 +167,8 @@ class Stream:
         if len(ends) < len(others):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
             raise self._wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
-        if len({self._node, *ends}) <= len(ends):
+        taken = [each for node in (self._node, *ends) for each in node.merged()]
+        if len({*taken}) < len(taken):
             raise self._wrong("a stream is given twice, and its rows are taken once; leave it out, or count them twice")
         for other in others:
             if other.fields != self.fields:
@@ -331,7 +332,9 @@ class Stream:
         if to is None and len(given) > 1:
             raise self._wrong(f"the function is given {list(given)}; name what it returns with to=…")
         fields, layout = layout_of(self.fields, given, new)
-        if not new or len({*fields}) < len(fields):
+        if not new:
+            raise self._wrong(f"to={to!r} names no field; give a name, or a list of names")
+        if len({*fields}) < len(fields):
             raise self._wrong(f"the rows would have fields {list(fields)}; give new names that do not repeat")
         width = None if to is None or isinstance(to, str) else len(new)
         return self._step(function, given, fields, lambda called, places: kind(called, places, layout, width))

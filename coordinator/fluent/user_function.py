@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import isawaitable, isgenerator
 from operator import length_hint
 from typing import Any
 
@@ -21,6 +20,8 @@ _MANY = frozenset({list, tuple})
 _NO_ROWS = (str, bytes, type(None))
 _MUTABLE = (list, dict, set, tuple, bytearray, deque)
 """What may be changed, or hold something that may."""
+_ALWAYS_TRUE = (Iterator, AsyncIterator, Awaitable, type(NotImplemented))
+"""What is true whatever it would give: no answer, but what a yield or a forgotten call leaves."""
 _SHOWN_MAX = 100
 
 
@@ -48,7 +49,7 @@ class UserFunction:
         rows = [iter(_own(column)) for column in columns]
         try:
             answers = list(map(self.function, *rows))
-        except Exception as error:
+        except BaseException as error:
             self._explain(error, columns, len(columns[0]) - length_hint(rows[0]) - 1)
             raise
         if (place := len(answers)) < len(columns[0]):  # which `map` takes for the end of the rows
@@ -64,11 +65,11 @@ class UserFunction:
         if {bool}.issuperset(map(type, verdicts)):
             return verdicts
         for place, answer in enumerate(verdicts):
-            if isgenerator(answer) or isawaitable(answer):  # which are true, whatever they give
+            if isinstance(answer, _ALWAYS_TRUE) or callable(answer):
                 raise self.wrong(columns, place, answer, "return True or False, without a yield or async")
             try:
                 verdicts[place] = bool(answer)
-            except Exception as error:
+            except BaseException as error:
                 self._explain(error, columns, place)
                 raise
         return verdicts
@@ -77,7 +78,7 @@ class UserFunction:
         """Returns what it returns for one row."""
         try:
             return self.function(*values)
-        except Exception as error:
+        except BaseException as error:
             self._explain(error, [[value] for value in values], 0)
             raise
 
@@ -91,7 +92,7 @@ class UserFunction:
                 raise self.wrong(columns, place, result, "return a list, or yield")
             try:
                 results[place] = [one if type(one) in ATOMS else _owned(one) for one in result]
-            except Exception as error:
+            except BaseException as error:
                 self._explain(error, columns, place)
                 raise
         return results
@@ -101,7 +102,7 @@ class UserFunction:
         given = _shown(columns, place)
         return WrongAnswerError(f"{self}, given {given}, returned {cut(answer, _SHOWN_MAX)}; {remedy}")
 
-    def _explain(self, error: Exception, columns: Sequence[list[Any]], place: int) -> None:
+    def _explain(self, error: BaseException, columns: Sequence[list[Any]], place: int) -> None:
         error.add_note(f"in {self}, given {_shown(columns, place)}")
 
 

@@ -111,7 +111,7 @@ class HashState(KeyedState[Value]):
                 f"state {self.name!r} was given an increment, but its fields expire: what it is added to may be gone; "
                 "put values, or count in parts that expire, as in per(...)"
             )
-        by = self.check_increment(by)
+        by = self._check_delta(by)
         self._add(self._check("field", field, self.field_type), by)
 
     def increment_many(

@@ -201,7 +201,7 @@ class SortedSetState(KeyedState[Item]):
             TypeError, ValueError: member or amount has the wrong type or is out of range; or the set is bounded.
         """
         self._refuse_if_bounded("increment")
-        by = self.check_increment(by)
+        by = self._check_delta(by)
         self._add(self._check("member", member, self.field_type), by)
 
     def remove(self, member: Item) -> None:

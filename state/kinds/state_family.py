@@ -144,7 +144,11 @@ class StateFamily(Generic[Handle]):
 
     def first_wrong_part(self, parts: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that cannot be a part, and why (executor)."""
-        return None if {*map(type, parts)} <= {_TYPES[self.part_type]} else first_wrong(parts, self._checked)
+        if not {*map(type, parts)} <= {_TYPES[self.part_type]}:
+            return first_wrong(parts, self._checked)
+        different = list(dict.fromkeys(parts))
+        wrong = first_wrong(different, self._member_of)
+        return None if wrong is None else Wrong(parts.index(different[wrong.place]), wrong.error)
 
     def member(self, text: str) -> Handle:
         """Returns the state of the part that is spelled so, as a declaration; for readers of stored state."""
@@ -160,15 +164,18 @@ class StateFamily(Generic[Handle]):
                 "write in finish_batch"
             )
         live = self.template.copied(self._session)
-        try:
-            live.name = member_name(self.name, part_text(part))
-        except ValueError as error:
-            raise ValueError(f"state {self.name!r} was given {self.part_name} {part!r:.250}, which {error}") from None
+        live.name = self._member_of(part)
         if self.expire_at is not None:
             kept = self.template.retention
             live.retention = Retention(kept.side, kept.most, self._expiry_ms(part, self.expire_at))
         live.attach(self._write_set)
         return live
+
+    def _member_of(self, part: Any) -> str:
+        try:
+            return member_name(self.name, part_text(part))
+        except ValueError as error:
+            raise ValueError(f"state {self.name!r} was given {self.part_name} {part!r:.250}, which {error}") from None
 
     def _checked(self, part: Any) -> Any:
         """Returns a part of the declared type."""

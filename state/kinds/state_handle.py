@@ -141,6 +141,13 @@ class StateHandle(Generic[Declared]):
             return None
         return first_wrong(fields, lambda field: self._check("field", field, self.field_type))
 
+    def first_wrong_increment(self, amounts: Sequence[Any]) -> Wrong | None:
+        """Returns the first of many that cannot be added, and why; the state need not be open."""
+        are_ints = self.value_type is ValueType.FLOAT and {*map(type, amounts)} == {int}
+        if self._form is None and self._are_plain(amounts, ValueType.INT if are_ints else self.value_type):
+            return None
+        return first_wrong(amounts, self._check_delta)
+
     def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that cannot be put, and why; the state need not be open."""
         if self._form is None and self._are_plain(values, self.value_type):
@@ -270,8 +277,7 @@ class StateHandle(Generic[Declared]):
         """Returns the members that a call was given, in any order."""
         return list(members) if isinstance(members, (Set, Mapping)) else self._column(call, members)
 
-    def check_increment(self, by: Any) -> Any:
-        """Returns an amount as it is written; refuses it by a TypeError or ValueError. The state need not be open."""
+    def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT:
             by = self._as_float("increment", by)
         if self.value_type not in _NUMBERS:

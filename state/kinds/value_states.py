@@ -38,7 +38,7 @@ class ValueState(StateHandle[Value]):
 
     def increment(self: ValueState[Number], by: Number | SupportsIndex = 1) -> None:
         """Adds `by` to the value, starting from 0 if there is none."""
-        self._add(VALUE_FIELD, self.check_increment(by))
+        self._add(VALUE_FIELD, self._check_delta(by))
 
     def delete(self) -> None:
         """Removes the value."""

@@ -83,7 +83,8 @@ class LetterChoice:
         ways, stay = self._ways(topology, self._found(topology, letters))
         if not ways:
             raise TopologyError(
-                f"topology {topology.topology_id!r} has no dead letter to republish, of {stay} looked at; "
+                f"topology {topology.topology_id!r} has no dead letter to republish, of {stay} looked at; bad records, "
+                f"and rows that were refused within a bolt, were never emitted: fix the input instead; "
                 f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
             )
         if stay:

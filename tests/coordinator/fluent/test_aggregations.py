@@ -294,7 +294,10 @@ def test_a_committer_that_is_given_nothing_writes_nothing():
 
 
 def test_decimals_of_one_batch_are_added_without_rounding():
-    given = rows("key price", [["a", Decimal("1e28")], ["a", Decimal("0.01")], ["a", Decimal("-1e28")]])
+    given = rows(
+        "key price",
+        [["a", Decimal("9e13")], ["a", Decimal("9e13")], ["a", Decimal("0.01")], *2 * [["a", Decimal("-9e13")]]],
+    )
     given.sum_by("key", "price", into=HashState("sums", Decimal, scale=2))
     given.sum_by(None, "price", into=ValueState("total", Decimal, scale=2))
     with LocalCluster(seed=1) as cluster:
@@ -393,6 +396,60 @@ def test_a_key_that_only_equals_a_valid_one_is_refused_in_any_order(keep, other)
             finished(kept_by(rows("k x", *batches)).topology("keys"))
 
 
+@pytest.mark.parametrize(
+    ("keep", "values"),
+    [
+        (lambda s: s.sum_by("k", "x", into=HashState("n")), (1, True)),
+        (lambda s: s.sum_by("k", "x", into=HashState("n", float)), (1.0, True)),
+        (lambda s: s.sum_by("k", "x", into=SortedSetState("n")), (1, True)),
+        (lambda s: s.sum_by(None, "x", into=ValueState("n")), (2**60, -(2**60))),
+        (lambda s: s.sum_by("k", "x", into=HashState("n", float)), (1.0, float("inf"))),
+        (lambda s: s.sum_by("k", "x", into=HashState("n", Decimal, scale=2)), (Decimal("0.005"), Decimal("0.005"))),
+        (lambda s: s.sum_by("k", "x", into=HashState("n", Decimal, scale=2)), (Decimal(1), Decimal("1E+400000000"))),
+        (lambda s: s.max_by("k", "x", into=HashState("n", Decimal, scale=2)), (Decimal(5), Decimal("1.234"))),
+        (lambda s: s.min_by("k", "x", into=HashState("n")), (5, True)),
+        (lambda s: s.latest_by(None, "k", into=ValueState("n", "json"), of="x"), (1, float("nan"))),
+        (lambda s: s.latest_by(None, "k", into=ValueState("n", "json"), of="x"), ("a", b"a")),
+        (lambda s: s.latest_by("k", "x", into=HashState("n", "json")), (1, "1")),
+        (lambda s: s.latest_by("k", "x", into=HashState("n", "json")), ([1], ["1"])),
+    ],
+)
+def test_a_value_that_would_be_refused_alone_is_refused_whatever_others_there_are(keep, values):
+    for batches in in_both_orders(*values):
+        with pytest.raises(UserCodeError, match=r"(?s)x.*(_by at .* cannot take|to values of one type)"):
+            finished(keep(rows("k x", *batches)).topology("values"))
+
+
+@pytest.mark.parametrize(
+    ("keep", "equal"),
+    [
+        (lambda s: s.min_by("k", "x", into=HashState("kept", float)), (0.0, -0.0)),
+        (lambda s: s.max_by("k", "x", into=HashState("kept", float)), (0.0, -0.0)),
+        (lambda s: s.latest_by("k", "x", into=HashState("kept", "json")), (True, 1)),
+        (lambda s: s.latest_by("k", "x", into=HashState("kept", "json")), (1, 1.0)),
+        (lambda s: s.latest_by("k", "x", into=HashState("kept", "json")), (0.0, -0.0)),
+    ],
+)
+def test_which_of_equal_values_stays_does_not_depend_on_the_order(keep, equal):
+    found = {repr(kept(keep(rows("k x", *batches)).topology("equal"), "kept")) for batches in in_both_orders(*equal)}
+    assert len(found) == 1
+
+
+def test_what_reduce_by_makes_is_refused_by_its_key():
+    s = rows("k x", [["a", 1], ["b", 2]]).reduce_by("k", lambda _, k, x: x / 2, 0, into=HashState("h"))
+    with pytest.raises(
+        UserCodeError, match=r"reduce_by\(<lambda>\) at .* returned 0.5 for 'a': state 'h' was given value"
+    ):
+        finished(s.topology("halves"))
+
+
+@pytest.mark.parametrize("part", ["", "x" * 300])
+def test_a_part_that_cannot_be_in_a_key_is_refused_with_its_row(part):
+    s = rows("day n", [["mon", 1], [part, 2]]).sum_by(None, "n", into=ValueState("sum").per("day"))
+    with pytest.raises(UserCodeError, match=r"field 'day' is .*, which sum_by at .* cannot take: .*, in the row day="):
+        finished(s.topology("parts"))
+
+
 TYPED = {"id": int, "name": str, "cents": int | None, "rate": float, "paid": bool}
 
 
@@ -415,7 +472,7 @@ TYPED = {"id": int, "name": str, "cents": int | None, "rate": float, "paid": boo
         (lambda s: s.filter(bool, of="cents").sum_by("name", "cents", into=HashState("h")), None),
         (lambda s: s.max_by("name", "cents", into=HashState("h")), None),
         (lambda s: s.map(str, of="id").count_by("id", into=HashState("h")), None),
-        (lambda s: s.sum_by("name", "paid", into=HashState("h")), None),
+        (lambda s: s.sum_by("name", "paid", into=HashState("h")), "'paid' is declared as bool"),
     ],
 )
 def test_a_field_whose_declared_type_does_not_fit_is_refused_when_the_stream_is_built(keep, match, tmp_path):

@@ -117,6 +117,28 @@ def test_a_function_that_raises_stop_iteration_ends_the_run_and_not_the_rows(ste
         finished(s.topology("stopping"))
 
 
+async def coming(_):
+    yield True
+
+
+@pytest.mark.parametrize("answer", [coming, lambda _: map(bool, "a"), lambda _: print, lambda _: iter("a")])
+@pytest.mark.parametrize("step", ["filter", "dead_letter_if"])
+def test_an_answer_that_is_true_whatever_it_would_give_is_refused(answer, step):
+    s = rows("x", [[1]])
+    s = s.filter(answer) if step == "filter" else s.dead_letter_if(answer, "bad")
+    with pytest.raises(UserCodeError, match="return True or False"):
+        finished(s.count_by(None, into=ValueState("n")).topology("answers"))
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, BaseException])
+def test_whatever_a_function_raises_its_step_and_row_are_named(error):
+    def raising(x):
+        raise error("enough")
+
+    with pytest.raises(UserCodeError, match=r"(?s)enough.*in map\(raising\) at .*, given 'b'"):
+        finished(rows("x", [["b"]]).map(raising).count_by("x", into=HashState("n")).topology("ending"))
+
+
 def spoiling(answer):
     """A function that changes the list it is given."""
     return lambda value, *_: value.append(9) or answer
