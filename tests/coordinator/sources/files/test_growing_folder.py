@@ -14,13 +14,14 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
+from coordinator.sources.files import reading_order
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, UserCodeError
 from tests.support.sources.growing_folder import Keep, committed, drained, put, submit
-from tests.support.sources.reading import standing
+from tests.support.sources.reading import context, standing
 
 
 @pytest.fixture
@@ -277,8 +278,6 @@ def test_a_name_that_cannot_be_stored_stops_the_run_and_is_named(cluster: LocalC
 
 
 def test_lag_is_what_waits(inbox: Path) -> None:
-    from tests.support.sources.reading import context
-
     put(inbox, "a", "a1")
     put(inbox, "b", "b1", "b2")
     (inbox / "empty.txt").touch()
@@ -296,6 +295,20 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     assert coordinator.is_ready()
     assert (coordinator.lag().file_count, coordinator.lag().byte_count, coordinator.lag().incomplete_count) == (1, 6, 1)
     assert standing(coordinator).progress() is None
+    coordinator.close()
+
+
+def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missing(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading_order, "LONG_LOOK_S", 0.1)
+    times = iter([0.0, 1.1, 9.9, 10.1, 10.1])
+    spout = TextFiles(str(inbox / "*.txt"), 1, follow=Follow(complete="rename", poll_s=0))
+    coordinator = standing(spout.coordinator(context(), clock=lambda: next(times)))
+    coordinator.resume()
+    assert not coordinator.is_ready()
+    put(inbox, "a", "a1")
+    assert [coordinator.is_ready(), coordinator.is_ready()] == [False, True]
     coordinator.close()
 
 
