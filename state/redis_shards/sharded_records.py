@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, is_chain, split_member
-from state.records.declared_states import DescribedState, declared_states_of
+from state.records.declared_states import DescribedState, declared_states_of, shard_count_of
 from state.records.shard_faults import STANDING, ShardFault, shard_fault
 from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
 from state.redis_client.connection import RedisConnection, pairs_of
-from state.redis_topology.all_records import RedisRecords, Sought
-from state.redis_topology.refusals import refuse_remains
+from state.redis_topology.all_records import DESCRIPTION, RedisRecords, Sought
+from state.redis_topology.refusals import ReshapedError, refuse_remains
 from state.redis_topology.whole_replies import Commands, Read, WholeReply
 from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
@@ -37,21 +37,43 @@ STILL_S = 1.0
 """If home decides nothing for this long, it is not a fast run that keeps shards from being read."""
 
 
+class _Home(RedisRecords):
+    """The topology's own slot, which holds records only."""
+
+    def _follow(self, control: Mapping[str, str]) -> None:
+        pass
+
+
 class ShardedRecords(RedisRecords):
     """What the servers hold of one topology (driver).
 
     Args:
         home: reads the topology's own slot.
-        connections: to each shard, in order.
+        connections: returns those to so many shards, in order; called again if an import has changed their number.
     """
 
     def __init__(
-        self, home: RedisRecords, connections: Sequence[RedisConnection], *, pause: Callable[[float], None] = time.sleep
+        self,
+        home: RedisRecords,
+        connections: Callable[[int], Sequence[RedisConnection]],
+        *,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(home._connection, home.keys)  # noqa: SLF001 - of the same class
-        self._home, self._pause = home, pause
-        self._bounds = _bounds_of(home.description())
-        self.shards = tuple(RedisRecords(each, home.keys.shard(number)) for number, each in enumerate(connections))
+        self._home, self._pause = _Home(self._connection, self.keys), pause
+        self._connections, self._described = connections, ""
+        self._follow({DESCRIPTION: home.description()})
+
+    def _follow(self, control: Mapping[str, str]) -> None:
+        described = control.get(DESCRIPTION, "")
+        if described in ("", self._described):  # home may have lost it, of which its shards tell
+            return
+        shard_count = shard_count_of(described)
+        if shard_count == 1:
+            raise ReshapedError(self.keys.topology_id, "in one slot")
+        self._described, self._bounds = described, _bounds_of(described)
+        connections = enumerate(self._connections(shard_count))
+        self.shards = tuple(RedisRecords(each, self.keys.shard(number)) for number, each in connections)
 
     # One state
 
@@ -204,7 +226,8 @@ class ShardedRecords(RedisRecords):
 
         What changes a state changes one of these fields. Equal before and after a reading, they vouch for it.
         """
-        home = self._home.fields(*STANDING)
+        home = self._home.fields(*STANDING, DESCRIPTION)
+        self._follow(home)
         home["chain"] = self._home.chain_at(home.get("committed", "0"))
         standings = [home, *(shard.fields(*STANDING) for shard in self.shards)]
         for standing in standings:

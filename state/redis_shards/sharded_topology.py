@@ -37,8 +37,7 @@ class ShardedTopology(RedisTopology):
     def records(self) -> RedisRecords:
         """Returns what reads everything that is stored, without the function library; for `verify` and `state`."""
         home = super().records()
-        shard_count = home.shard_count()
-        return home if shard_count == 1 else ShardedRecords(home, self._connections_of(shard_count))
+        return home if home.shard_count() == 1 else ShardedRecords(home, self._connections_of)
 
     def importer(self, shard_count: int = 1) -> StateImport:  # type: ignore[override]  # one slot takes no number
         """Returns what puts exported state back, spread over this many shards."""

@@ -21,6 +21,7 @@ from state.records.declared_states import DescribedState
 from state.redis_client.connection import RedisConnection
 from state.redis_client.redis_errors import Remedy, remedy_of
 from state.redis_topology.all_records import RedisRecords, known_to_shards
+from state.redis_topology.refusals import ReshapedError
 from state.redis_topology.whole_replies import READ_COMMANDS, Read, WholeReply, entries_of
 from state.troubles import Trouble
 from state.values.state_kind import StateKind, ValueType
@@ -76,13 +77,15 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
             control, read = _read(client, Keys(topology_id), wanted)
             break
         except (StateRefusedError, StateUnreachableError) as error:
-            has_moved = isinstance(error.__cause__, redis.RedisError) and (
-                remedy_of(error.__cause__, may_move=True) is Remedy.RETRY
+            is_cluster, cause = isinstance(client, RedisCluster), error.__cause__
+            has_moved = (
+                is_cluster and isinstance(cause, redis.RedisError) and (remedy_of(cause, may_move=True) is Remedy.RETRY)
             )
-            if is_last or not isinstance(client, RedisCluster) or not has_moved:
+            if is_last or not (has_moved or isinstance(error, ReshapedError)):
                 raise
             time.sleep(MOVED_PAUSE_S)
-            client.nodes_manager.initialize()
+            if is_cluster:
+                client.nodes_manager.initialize()
     states: dict[str, Any] = {
         each.name: _parts(each, read) if isinstance(each, StateFamily) else _decoded(each, read[each.name])
         for each in wanted
@@ -105,10 +108,10 @@ def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFami
             return nodes[id(node)]
 
         records = RedisRecords(connected(keys), keys)
-        if (shard_count := records.shard_count()) > 1:
+        if records.shard_count() > 1:
             from state.redis_shards.sharded_records import ShardedRecords  # which few topologies need
 
-            records = ShardedRecords(records, [connected(keys.shard(number)) for number in range(shard_count)])
+            records = ShardedRecords(records, lambda count: [connected(keys.shard(each)) for each in range(count)])
         control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
         if not control and (any(whole.reply for whole in read.values()) or known_to_shards(records, connected)):
             raise StateRefusedError(

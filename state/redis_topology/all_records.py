@@ -33,7 +33,7 @@ from state.records.stored_records import (
 )
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of, texts_by_name
 from state.redis_client.redis_errors import stop_error
-from state.redis_topology.refusals import refuse_remains
+from state.redis_topology.refusals import ReshapedError, refuse_remains
 from state.redis_topology.whole_replies import (
     READ_COMMANDS,
     Commands,
@@ -61,6 +61,8 @@ COUNT_COMMANDS = {
     StateKind.STREAM: "XLEN",
     StateKind.HYPERLOGLOG: "EXISTS",
 }
+DESCRIPTION = "topology"
+"""The field of the control hash that tells how many shards there are."""
 MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
 TRIES = 5
@@ -107,7 +109,7 @@ class RedisRecords:
     def description(self) -> str:
         """Returns the topology as it is stored; "" if it is not, or cannot be read, which others report."""
         try:
-            found = self._connection.call("HGET", self.keys.control, "topology")
+            found = self._connection.call("HGET", self.keys.control, DESCRIPTION)
         except StateRefusedError:
             return ""
         return "" if found is None else text_of(found)
@@ -125,9 +127,11 @@ class RedisRecords:
         control, metadata, receipts = (
             {} if isinstance(reply, redis.ResponseError) else stored_pairs(reply) for reply in replies[3:]
         )
+        stored = texts_by_name(control)
+        self._follow(stored)
         return StoredRecords(
             kinds,
-            {text_of(name): text_of(value) for name, value in control.items()},
+            stored,
             {text_of(name): value for name, value in metadata.items()},
             {text_of(txid): text_of(value) for txid, value in receipts.items()},
         )
@@ -260,20 +264,31 @@ class RedisRecords:
 
         Equal before and after a reading in pieces, it says that nothing but a run has changed what was read.
         """
-        found = self.fields(*STANDING)
-        refuse_remains(self.keys.owner_id, found)
+        found = self.fields(*STANDING, DESCRIPTION)
+        self._check(found)
         return found.get("generation", "")
+
+    def _check(self, control: Mapping[str, str]) -> None:
+        """Raises unless a control hash is that of a whole topology, whose state is where it is read."""
+        refuse_remains(self.keys.owner_id, control)
+        self._follow(control)
+
+    def _follow(self, control: Mapping[str, str]) -> None:
+        """Reads from as many shards as there are now; raises ReshapedError if it cannot."""
+        if not self.keys.is_shard and (shard_count := shard_count_of(control.get(DESCRIPTION, ""))) > 1:
+            raise ReshapedError(self.keys.topology_id, f"on {shard_count} shards")
 
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
         """Returns the committed txid, and how many entries each of these states or parts has, counted at one moment.
 
         A key of another type has none.
         """
-        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *STANDING)]
+        names = (*STANDING, DESCRIPTION)
+        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *names)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
         found, *counts = self.at_once(asked)
-        control = {} if isinstance(found, redis.ResponseError) else _present(STANDING, found)
-        refuse_remains(self.keys.owner_id, control)
+        control = {} if isinstance(found, redis.ResponseError) else _present(names, found)
+        self._check(control)
         return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 
     def entry_count(self, sought: Sought) -> int:
@@ -299,7 +314,7 @@ class RedisRecords:
             replies = self.at_once(asked)
             self._raise_first(replies)
             control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
-            refuse_remains(self.keys.owner_id, control)
+            self._check(control)
             at = {name: position_of(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
             found: dict[str, StateKind] = {}
             for state, each in zip(searched, replies[1:], strict=False):

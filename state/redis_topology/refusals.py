@@ -27,6 +27,17 @@ def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
         raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
 
 
+class ReshapedError(StateRefusedError):
+    """The topology has another number of shards than its reader: whoever can looks for them again, and reads again."""
+
+    def __init__(self, topology_id: str, now: str) -> None:
+        super().__init__(f"topology {topology_id!r} was imported meanwhile, and has its state {now} now; read it again")
+
+
+def another_life_error(topology_id: str) -> StateRefusedError:
+    return StateRefusedError(f"topology {topology_id!r} was dropped or imported while it was read; read it again")
+
+
 _ADVICE = {
     RefusalCause.LETTERS_FULL: (
         "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id} --until "

@@ -10,12 +10,13 @@ from typing import Any
 from coordinator.operating.transfer.exporting import described_states
 from coordinator.operating.transfer.state_lines import lines_of
 from coordinator.topology.building.picture_maker import held_in_words
-from state.errors import StateRefusedError, TopologyError
+from state.errors import TopologyError
 from state.keys import member_name, split_member
 from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.refusals import another_life_error
 from state.values.state_kind import KeptEnd, StateKind, ValueType
 
 
@@ -71,9 +72,10 @@ def state_totals(records: RedisRecords) -> tuple[int, list[StateTotals]]:
         TopologyError: nothing is stored.
         StateRefusedError, StateUnreachableError: it cannot be read.
     """
-    states = described_states(records)
+    states, life = described_states(records), records.life()
     names = {name: records.names_of(state) for name, state in sorted(states.items())}
     committed, counts = records.entry_counts({each: states[name].kind for name in names for each in names[name]})
+    _refuse_another(records, life)
     found = iter(counts)
     totals = []
     for name, members in names.items():
@@ -110,7 +112,7 @@ def lines_of_state(
     """
     life = records.life()
     if chosen.has_part:
-        yield from _lines_of_part(records, chosen, is_raw=is_raw, from_lowest=from_lowest)
+        yield from _lines_of_part(records, chosen, life, is_raw=is_raw, from_lowest=from_lowest)
     else:
         yield from (
             {"state": chosen.state.name, "part": split_member(name)[1]} for name in records.names_of(chosen.state)
@@ -119,7 +121,7 @@ def lines_of_state(
 
 
 def _lines_of_part(
-    records: RedisRecords, chosen: ChosenState, *, is_raw: bool, from_lowest: bool
+    records: RedisRecords, chosen: ChosenState, life: str, *, is_raw: bool, from_lowest: bool
 ) -> Iterator[dict[str, Any]]:
     is_missing = chosen.state.part_type is not None
     if chosen.state.kind is StateKind.HYPERLOGLOG and not is_raw:
@@ -133,6 +135,7 @@ def _lines_of_part(
             is_missing = False
             yield line
     if is_missing:  # a part that is empty has no key
+        _refuse_another(records, life)
         name, part = split_member(chosen.name)
         raise TopologyError(f"state {name!r} has no part {part!r}; `txbatch state get TOPOLOGY {name}` lists its parts")
 
@@ -165,9 +168,7 @@ def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[s
 
 def _refuse_another(records: RedisRecords, life: str) -> None:
     if records.life() != life:
-        raise StateRefusedError(
-            f"topology {records.keys.topology_id!r} was dropped or imported while it was read; read it again"
-        )
+        raise another_life_error(records.keys.topology_id)
 
 
 def _lines(records: RedisRecords, chosen: ChosenState, entries: Entries) -> Iterator[dict[str, Any]]:

@@ -32,6 +32,7 @@ from state.records.declared_states import HASH, DescribedState, OwnedKeys
 from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredRecords
 from state.redis_client.function_library import FORMATS
 from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.refusals import another_life_error
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
@@ -131,6 +132,8 @@ class Verifier:
             can_and_cannot = (FINDS, NOT_REFOLDED_FINDS_NOT)
             if is_refolded:
                 can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
+        if self._stored.records().control.get("generation") != records.control.get("generation"):
+            raise another_life_error(self._keys.topology_id)
         committed = stored_number(records, "committed")
         return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
-from itertools import count
+from functools import partial
+from itertools import chain, count
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.verifier import Verifier
+from coordinator.operating.transfer.exporting import export_state
+from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
 from state import snapshot
 from state.errors import StateRefusedError
 from state.fault_points import installed
 from state.records.declared_states import declared_states_of
+from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import SHARDED_FORMAT, STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 from state.troubles import Trouble
@@ -57,17 +64,20 @@ READERS: dict[str, Callable[[RedisRecords], Any]] = {
 }
 
 
+def states_in(records: RedisRecords) -> list[bytes]:
+    """Returns the lines of an export that are about states."""
+    export_state(records, out := io.BytesIO())
+    return sorted(line for line in out.getvalue().splitlines() if b'"state"' in line and b"txbatch" not in line)
+
+
 def readers_of(sharded: Sharded) -> dict[str, Callable[[], Any]]:
     """Everything that reads states, as a function without arguments."""
-
-    def exported() -> list[bytes]:
-        return sorted(line for line in sharded.exported().splitlines() if b'"state"' in line and b"txbatch" not in line)
 
     def reading(read: Callable[[RedisRecords], Any]) -> Callable[[], Any]:
         return lambda: read(sharded.topology.records())
 
     found = {name: reading(read) for name, read in READERS.items()}
-    return found | {"state export": exported, "snapshot": lambda: snapshot(sharded.client, "typed", HANDLES)}
+    return found | {"state export": reading(states_in), "snapshot": lambda: snapshot(sharded.client, "typed", HANDLES)}
 
 
 @pytest.mark.parametrize(
@@ -98,6 +108,57 @@ def test_what_is_half_imported_or_half_dropped_is_refused(sharded, before, after
         assert {name: read() for name, read in readers_of(sharded).items()} == whole
         assert sharded.faults() == []
         sharded.topology.drop()
+
+
+def overtaking(sharded: Sharded, read: Callable[[], Any], packed: bytes, after: int, at: int) -> tuple[Any, bool]:
+    """Reads while an import over another number of shards is made before one of the calls; says whether it was."""
+    calls, send = count(), RedisConnection._repeated
+
+    def overtaken(self: RedisConnection, *given: Any, **more: Any) -> Any:
+        if next(calls) == at:
+            sharded.put_back(packed, after)
+        return send(self, *given, **more)
+
+    with mock.patch.object(RedisConnection, "_repeated", overtaken):
+        return read(), next(calls) > at
+
+
+def counted(found: tuple[int, list[StateTotals]]) -> Any:
+    return found[0], [(each.state.name, each.entry_count, each.part_count) for each in found[1]]
+
+
+OVERTAKEN: dict[str, Callable[[RedisRecords], Any]] = {
+    **{name: partial(lambda read, records: sorted(map(repr, read(records))), read) for name, read in READERS.items()},
+    "state list": lambda records: counted(state_totals(records)),
+    "state export": states_in,
+    "verify": lambda records: [each for each in Verifier(records).verify().findings if each.weight is Weight.FAIL],
+}
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2), (1, 3), (3, 1)])
+@pytest.mark.parametrize("name", [*OVERTAKEN, "snapshot"])
+def test_a_reader_that_an_import_overtakes_reads_all_shards_or_says_so(sharded, before, after, name):
+    """The topology is at rest: each reader finds the same before and after."""
+    sharded.shard_count, refusals = before, []
+    sharded.run(last_txid=4)
+
+    def reader() -> Callable[[], Any]:
+        if name == "snapshot":
+            return lambda: snapshot(sharded.client, "typed", HANDLES)
+        return partial(OVERTAKEN[name], sharded.topology.records())
+
+    packed, whole, is_met = sharded.exported(), reader()(), True
+    for at in chain(range(20), count(20, 19)):
+        sharded.put_back(packed, before)
+        try:
+            found, is_met = overtaking(sharded, reader(), packed, after, at)
+            assert found == whole, at
+        except StateRefusedError as error:
+            refusals.append(str(error))
+        if not is_met:
+            break
+    assert all("imported" in each and each.endswith("read it again") for each in refusals), refusals
+    assert not refusals or name != "snapshot"
 
 
 def all_keys(client: Any, pattern: str) -> dict[bytes, bytes]:
