@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-STANDING = ("generation", "committed", "chain", "dropping", "begun", "ended")
-"""The fields of a control hash that tell; at home the chain is metadata, and is put among them."""
+STANDING = ("generation", "committed", "chain", "dropping", "begun", "ended", "topology")
+"""The fields of a control hash that tell, and over how many shards; home has the chain as metadata, put among them."""
 
 
 class ShardFault(StrEnum):

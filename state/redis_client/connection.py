@@ -26,7 +26,9 @@ from state.redis_client.address import address_at, check_address, is_encrypted, 
 from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_client.packed_call import packed_call
 from state.redis_client.redis_errors import (
+    MOVING_CODES,
     Remedy,
+    error_code,
     has_moved,
     hint_for,
     library_replaced_error,
@@ -209,7 +211,8 @@ class RedisConnection:
             if waited_s + pause > limit_s:
                 raise self._unreachable(limit_s, last) from last
             if waited_s <= AWAY_MIN_S < waited_s + pause:
-                _LOG.warning("server %s does not answer (%s); trying again", self.server, said_by(last))
+                what = "is moving a slot" if error_code(last) in MOVING_CODES else "does not answer"
+                _LOG.warning("server %s %s (%s); trying again", self.server, what, said_by(last))
             self._sleep(pause)
             pause = min(max(2 * pause, FIRST_PAUSE_S), LAST_PAUSE_S)
             if self._revive is not None and isinstance(last, (redis.ConnectionError, redis.TimeoutError)):
@@ -229,6 +232,11 @@ class RedisConnection:
             _LOG.warning("server %s was away for %.1f s (%s); nothing is lost", self.server, took_s, reason)
 
     def _unreachable(self, limit_s: float, last: redis.RedisError) -> TransactionError:
+        if error_code(last) in MOVING_CODES:
+            return StateUnreachableError(
+                f"server {self.server} is moving a slot of the topology to another node, and has not ended after "
+                f"{limit_s:g} s (it said: {error_code(last)} {said_by(last)}); do it again then; nothing is lost"
+            )
         return StateUnreachableError(
             f"server {self.server} did not answer for {limit_s:g} s; last error: {said_by(last)}"
             f"{hint_for(last, self.server)}; start it or check its address, then run again; nothing is lost"
@@ -284,6 +292,14 @@ class RedisConnection:
             yield found[1]
             if is_last:
                 return
+
+    def keys_like(self, pattern: str) -> Iterator[Any]:
+        """Yields the keys of one slot that match, in pieces; raises as `scanned`, and if the slot is being moved.
+
+        A node keeps silent to SCAN about what it has handed over, but not to a question after a key that is not there.
+        """
+        yield from self.scanned("SCAN", match=pattern)
+        self.call("EXISTS", pattern)
 
     def _identity(self, key: str) -> str:
         """Returns which process answers for a key, "" if it does not tell; waits until a cluster has moved its slot."""

@@ -27,6 +27,9 @@ class Remedy(Enum):
 
 _RETRY_CODES = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS"})
 
+MOVING_CODES = frozenset({"ASK", "TRYAGAIN", "MOVED"})
+"""What nodes of a cluster answer about a key whose slot is being moved, or is taken for that of another node."""
+
 _STOP_SENTENCES = {
     "NOAUTH": "asks for a password; give it in the URL, as in redis://:PASSWORD@host:6379",
     "WRONGPASS": "refused the user name or password; check both in the URL",

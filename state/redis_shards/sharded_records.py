@@ -20,7 +20,7 @@ from state.records.declared_states import DescribedState, declared_states_of, sh
 from state.records.shard_faults import STANDING, ShardFault, shard_fault
 from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
 from state.redis_client.connection import RedisConnection, pairs_of
-from state.redis_topology.all_records import DESCRIPTION, RedisRecords, Sought
+from state.redis_topology.all_records import RedisRecords, Sought
 from state.redis_topology.refusals import ReshapedError, refuse_remains
 from state.redis_topology.whole_replies import Commands, Read, WholeReply
 from state.troubles import Trouble
@@ -62,10 +62,10 @@ class ShardedRecords(RedisRecords):
         super().__init__(home._connection, home.keys)  # noqa: SLF001 - of the same class
         self._home, self._pause = _Home(self._connection, self.keys), pause
         self._connections, self._described = connections, ""
-        self._follow({DESCRIPTION: home.description()})
+        self._follow({"topology": home.description()})
 
     def _follow(self, control: Mapping[str, str]) -> None:
-        described = control.get(DESCRIPTION, "")
+        described = control.get("topology", "")
         if described in ("", self._described):  # home may have lost it, of which its shards tell
             return
         shard_count = shard_count_of(described)
@@ -226,7 +226,7 @@ class ShardedRecords(RedisRecords):
 
         What changes a state changes one of these fields. Equal before and after a reading, they vouch for it.
         """
-        home = self._home.fields(*STANDING, DESCRIPTION)
+        home = self._home.fields(*STANDING)
         self._follow(home)
         home["chain"] = self._home.chain_at(home.get("committed", "0"))
         standings = [home, *(shard.fields(*STANDING) for shard in self.shards)]

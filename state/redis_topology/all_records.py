@@ -61,8 +61,6 @@ COUNT_COMMANDS = {
     StateKind.STREAM: "XLEN",
     StateKind.HYPERLOGLOG: "EXISTS",
 }
-DESCRIPTION = "topology"
-"""The field of the control hash that tells how many shards there are."""
 MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
 TRIES = 5
@@ -109,7 +107,7 @@ class RedisRecords:
     def description(self) -> str:
         """Returns the topology as it is stored; "" if it is not, or cannot be read, which others report."""
         try:
-            found = self._connection.call("HGET", self.keys.control, DESCRIPTION)
+            found = self._connection.call("HGET", self.keys.control, "topology")
         except StateRefusedError:
             return ""
         return "" if found is None else text_of(found)
@@ -127,8 +125,7 @@ class RedisRecords:
         control, metadata, receipts = (
             {} if isinstance(reply, redis.ResponseError) else stored_pairs(reply) for reply in replies[3:]
         )
-        stored = texts_by_name(control)
-        self._follow(stored)
+        self._follow(stored := texts_by_name(control))
         return StoredRecords(
             kinds,
             stored,
@@ -139,7 +136,7 @@ class RedisRecords:
     def stored_keys(self) -> Iterator[StoredKey]:
         """Yields every key below the topology's hash tag, each once; a key that vanishes meanwhile is left out."""
         seen = set()
-        for found in self._connection.scanned("SCAN", match=self.keys.pattern):
+        for found in self._connection.keys_like(self.keys.pattern):
             for key in (key for key in found if key not in seen):
                 seen.add(key)
                 kind = text_of(self._connection.call("TYPE", key))
@@ -150,7 +147,7 @@ class RedisRecords:
         """Returns the name of a state, or those of all its parts that have a key now; see `member_name`."""
         if state.part_type is None:
             return [state.name]
-        pieces = self._connection.scanned("SCAN", match=self.keys.parts_pattern(state.name))
+        pieces = self._connection.keys_like(self.keys.parts_pattern(state.name))
         return sorted(parts_among(self.keys, state, chain.from_iterable(pieces)))
 
     def expires_ms(self, name: str) -> int | None:
@@ -179,7 +176,7 @@ class RedisRecords:
         return replace(piece, entries=entries, expiries={field: at for field, at in found.items() if at is not None})
 
     def has_keys(self, pattern: str) -> bool:
-        return any(self._connection.scanned("SCAN", match=pattern))
+        return any(self._connection.keys_like(pattern))
 
     def quarantined(self) -> dict[str, bytes]:
         """Returns txid -> record of each batch that is quarantined; their number is limited."""
@@ -264,7 +261,7 @@ class RedisRecords:
 
         Equal before and after a reading in pieces, it says that nothing but a run has changed what was read.
         """
-        found = self.fields(*STANDING, DESCRIPTION)
+        found = self.fields(*STANDING)
         self._check(found)
         return found.get("generation", "")
 
@@ -275,19 +272,18 @@ class RedisRecords:
 
     def _follow(self, control: Mapping[str, str]) -> None:
         """Reads from as many shards as there are now; raises ReshapedError if it cannot."""
-        if not self.keys.is_shard and (shard_count := shard_count_of(control.get(DESCRIPTION, ""))) > 1:
-            raise ReshapedError(self.keys.topology_id, f"on {shard_count} shards")
+        if (count := shard_count_of(control.get("topology", ""))) > 1 and not self.keys.is_shard:
+            raise ReshapedError(self.keys.topology_id, f"on {count} shards")
 
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
         """Returns the committed txid, and how many entries each of these states or parts has, counted at one moment.
 
         A key of another type has none.
         """
-        names = (*STANDING, DESCRIPTION)
-        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *names)]
+        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *STANDING)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
         found, *counts = self.at_once(asked)
-        control = {} if isinstance(found, redis.ResponseError) else _present(names, found)
+        control = {} if isinstance(found, redis.ResponseError) else _present(STANDING, found)
         self._check(control)
         return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 
@@ -311,11 +307,11 @@ class RedisRecords:
                 asked += [(*head, self.keys.state(name), *tail), ("PEXPIRETIME", self.keys.state(name))]
             streams = [name for name, kind in kinds.items() if kind is StateKind.STREAM]
             asked += [("XINFO", "STREAM", self.keys.state(name)) for name in streams]
-            replies = self.at_once(asked)
-            self._raise_first(replies)
+            asked += [("EXISTS", self.keys.pattern)] if searched else []  # see `keys_like`
+            replies = self._raise_first(self.at_once(asked))
             control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
             self._check(control)
-            at = {name: position_of(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
+            at = {name: position_of(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=False)}
             found: dict[str, StateKind] = {}
             for state, each in zip(searched, replies[1:], strict=False):
                 found |= dict.fromkeys(parts_among(self.keys, state, each), state.kind)

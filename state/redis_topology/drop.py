@@ -126,7 +126,7 @@ def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) 
 
 
 def _scan(connection: RedisConnection, pattern: str) -> set[str]:
-    return set(map(text_of, chain.from_iterable(connection.scanned("SCAN", match=pattern))))
+    return set(map(text_of, chain.from_iterable(connection.keys_like(pattern))))
 
 
 def _check(keys: Keys, reply: list[Any]) -> None:

@@ -156,11 +156,12 @@ class RedisImport:
             if status in ("OK", "ALREADY"):
                 return len(old) + bool(found)
             if status == "FOREIGN":
+                also = split_member(self._keys.state_name(detail))[0]
                 raise TopologyError(
-                    f"topology {self._keys.topology_id!r} was not imported: the server holds {detail!r}; rename or "
+                    f"topology {self._keys.owner_id!r} was not imported: the server holds {detail!r}; rename or "
                     "delete that key; the export would replace it, and no record says that it is the topology's own; "
-                    f"nothing was changed; if it is the topology's: `txbatch drop {self._keys.topology_id} --also "
-                    f"{split_member(self._keys.state_name(detail))[0]}`"
+                    "nothing was changed; if it is the topology's: `txbatch drop "
+                    f"{self._keys.owner_id} --also {also}`, then import"
                 ).about(Trouble.IMPORT_REFUSED)
             if status != "RACED":
                 raise StateRefusedError(
@@ -204,4 +205,4 @@ class RedisImport:
             )
 
     def _scanned(self, pattern: str) -> list[str]:
-        return sorted({text_of(key) for piece in self._connection.scanned("SCAN", match=pattern) for key in piece})
+        return sorted({text_of(key) for piece in self._connection.keys_like(pattern) for key in piece})

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from redis.cluster import RedisCluster
 
+from state import ValueState, snapshot
 from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.commits.write_set import WriteSet
+from state.errors import StateRefusedError, StateUnreachableError
+from state.kinds.state_family import PartType
+from state.records.declared_states import DescribedState
 from state.records.stored_records import StoredPiece
 from state.redis_client.connection import pairs_of
 from state.redis_server.program import find_server_program
+from state.redis_topology.all_records import Sought
 from state.redis_topology.store import RedisStore
+from state.redis_topology.topology import RedisTopology
+from state.redis_topology.whole_replies import READ_COMMANDS
 from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.conftest import redis_program
 from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, writes
@@ -73,6 +81,51 @@ def moving(cluster: ClusteredServers, topology_id: str) -> Iterator[None]:
     source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", cluster.id_of(target))
     yield
     cluster.move_slot(key)
+
+
+def looks(topology: RedisTopology) -> list[Callable[[], Any]]:
+    """Everything that looks for keys."""
+    parts = DescribedState("x", V, STR, STR, part_type=PartType.STR)
+    records, never = topology.records(), Sought(("",), {}, [parts])
+    return [
+        lambda: records.names_of(parts),
+        lambda: list(records.stored_keys()),
+        lambda: records.has_keys(topology.keys.parts_pattern("none")),
+        lambda: records.at_moment(never, READ_COMMANDS),
+        lambda: topology.importer().existing(),
+        lambda: topology.importer().begin(),
+        topology.drop,
+    ]
+
+
+def test_whoever_looks_for_keys_of_a_slot_that_is_half_moved_is_refused(
+    cluster: ClusteredServers, store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SCAN and KEYS leave out what another node has by now."""
+    monkeypatch.setattr("state.redis_shards.snapshots.MOVED_TRIES", 1)
+    topology_id, x = store.keys.topology_id, ValueState("x", value=str).per("each", str)
+    parts = {f"x:{n}": writes(V, STR, puts={VALUE_FIELD: f"{n}"}) for n in range(9)}
+    store.commit(commit_of(WriteSet(dict(parts)), attempt(1)))
+    source = cluster.owner(store.keys.control)
+    node = RedisTopology(f"redis://127.0.0.1:{source.port}", topology_id, unreachable_timeout_s=0.1)
+    with (
+        closing(node),
+        closing(RedisTopology(cluster.url, topology_id, unreachable_timeout_s=0.1)) as topology,
+        RedisCluster("127.0.0.1", source.port) as client,
+    ):
+        with moving(cluster, topology_id):
+            target = next(each for each in cluster.primaries() if each is not source)
+            moved = [store.keys.state(f"x:{n}") for n in range(4)]
+            source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *moved)
+            for each in (client, source.client):
+                with pytest.raises(StateRefusedError, match="is handing this topology to another"):
+                    snapshot(each, topology_id, [x])
+            said = r"is handing this topology to another|is moving a slot of .*said: (ASK|TRYAGAIN)"
+            for look in [*looks(node), *looks(topology)]:
+                with pytest.raises((StateRefusedError, StateUnreachableError), match=said):
+                    look()
+        assert len(snapshot(client, topology_id, [x]).states["x"]) == 9
+        assert len(list(topology.records().stored_keys())) > 9
 
 
 def committed_while(

@@ -18,7 +18,7 @@ from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
 from state import snapshot
-from state.errors import StateRefusedError
+from state.errors import StateRefusedError, TopologyError
 from state.fault_points import installed
 from state.records.declared_states import declared_states_of
 from state.redis_client.connection import RedisConnection
@@ -159,6 +159,17 @@ def test_a_reader_that_an_import_overtakes_reads_all_shards_or_says_so(sharded, 
             break
     assert all("imported" in each and each.endswith("read it again") for each in refusals), refusals
     assert not refusals or name != "snapshot"
+
+
+def test_an_import_over_a_shard_that_has_lost_its_record_says_what_leads_on(sharded):
+    expected = sharded.run()
+    packed = sharded.exported()
+    sharded.client.delete("{typed.0}:txbatch:shard")
+    with pytest.raises(TopologyError, match=r"'typed' was not imported.*`txbatch drop typed --also \w+`, then import$"):
+        sharded.put_back(packed, 3)
+    sharded.topology.drop()
+    sharded.put_back(packed, 3)
+    assert sharded.run() == expected
 
 
 def all_keys(client: Any, pattern: str) -> dict[bytes, bytes]:
