@@ -211,7 +211,7 @@ class TestOtherCauses:
         world.run(given)
         assert world.quarantined() == POISONED
         assert world.counts() == fold(BATCHES, without=POISONED)
-        assert "is incremented by 9007199254740992, outside" in world.store().quarantined()[0].cause.reason
+        assert "9007199254740992 is added, outside" in world.store().quarantined()[0].cause.reason
 
     def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined(self):
         world = QuarantineWorld()
