@@ -46,12 +46,12 @@ def prepare_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=AS_JSON)
     if type(sys.stderr) is io.TextIOWrapper and _number_of(sys.stderr) == 2:
-        told = io.BufferedWriter(_Told(2, "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(told, sys.stderr.encoding, AS_JSON, line_buffering=True)
+        raw = io.BufferedWriter(_Dispensable(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, sys.stderr.encoding, AS_JSON, line_buffering=True)
 
 
-class _Told(io.FileIO):
-    """Standard error, which a run survives: what a full or broken disk does not take is lost."""
+class _Dispensable(io.FileIO):
+    """Standard error on a disk that may be full or broken: what it does not take is lost, and the run continues."""
 
     def write(self, data: Any) -> int:
         try:
