@@ -136,8 +136,11 @@ class StateHandle(Generic[Declared]):
         return f"{type(self).__name__}({self.name!r})"
 
     def first_wrong_field(self, fields: Sequence[Any]) -> Wrong | None:
-        """Returns the first of many that cannot be a field, or member, and why; the state need not be open."""
-        if self._are_plain(fields, self.field_type):
+        """Returns the first of many that has no type of a field, or member, and why; the state need not be open.
+
+        What else it refuses of a field, it refuses when that is written: fields of one type that are equal are the same.
+        """
+        if {*map(type, fields)} <= {_TYPES[self.field_type]}:
             return None
         return first_wrong(fields, lambda field: self._check("field", field, self.field_type))
 
