@@ -138,7 +138,7 @@ class StateHandle(Generic[Declared]):
     def first_wrong_field(self, fields: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that has no type of a field, or member, and why; the state need not be open.
 
-        What else it refuses of a field, it refuses when that is written: fields of one type that are equal are the same.
+        What else may be wrong is found when it is written: fields of one type that are equal are the same field.
         """
         if {*map(type, fields)} <= {_TYPES[self.field_type]}:
             return None
