@@ -151,7 +151,7 @@ class Trace:
             fields["nonce"] = self.number("nonce", texts[1])
             fields |= {
                 name: self.number(name.removeprefix("accepted_"), text)
-                for name, text in zip(names, texts[2:], strict=True)
+                for name, text in zip(names, texts[2:7], strict=True)  # and no fence of shards, of which there are none
             }
         elif function == "drop_begin":
             fields["nonce"] = self.number("nonce", texts[1])

@@ -130,8 +130,8 @@ TAKEOVER_UNSETTLED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        if found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(",
-            "        if False and pack(",
+            "        elif found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(",
+            "        elif False and pack(",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_topology_changes.py",
@@ -144,8 +144,8 @@ TAKEOVER_BY_METADATA = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        if found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(\n            [found.committed_txid, found.metadata]",
-            "        if found is not None and pack(acquired.metadata) != pack(\n            found.metadata",
+            "        elif found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(\n            [found.committed_txid, found.metadata]",
+            "        elif found is not None and pack(acquired.metadata) != pack(\n            found.metadata",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_topology_changes.py",
