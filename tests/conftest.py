@@ -205,7 +205,7 @@ def running_server(program: str, *options: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[Callable[[str], str]]:
-    """Starts a server of `PROGRAMS` for the whole session; whoever uses it directly clears it first."""
+    """Starts a server of `PROGRAMS` for the whole session; a test that uses it directly clears it first."""
     with ExitStack() as running:
         yield cache(lambda name: running.enter_context(running_server(PROGRAMS[name]())))
 

@@ -129,8 +129,8 @@ def with_beginnings(given: str, stored: str, next_txid: int, existing: Iterable[
             began[name] = (former.began_txid, former.is_mixed)
         elif next_txid > 1 or is_mixed:
             began[name] = (next_txid, is_mixed)
-    told = {name: list(each) for name, each in began.items() if each != (1, False)}
-    return json.dumps({**json.loads(given), "began": told}, sort_keys=True, ensure_ascii=False) if told else given
+    noted = {name: list(each) for name, each in began.items() if each != (1, False)}
+    return json.dumps({**json.loads(given), "began": noted}, sort_keys=True, ensure_ascii=False) if noted else given
 
 
 def without_former(description: str) -> str:

@@ -10,7 +10,7 @@ STANDING = ("generation", "committed", "chain", "dropping", "begun", "ended", "t
 
 
 class ShardFault(StrEnum):
-    """Why what a shard holds is no part of the topology's state, as the end of a sentence about the shard."""
+    """Why a shard's content does not belong to the topology's state; each completes a sentence about the shard."""
 
     NONE = ""
     DROPPING = "is being dropped"

@@ -49,7 +49,7 @@ class ShardedRecords(RedisRecords):
 
     Args:
         home: reads the topology's own slot.
-        connections: returns those to so many shards, in order; called again if an import has changed their number.
+        connections: number of shards -> their connections, in order; called again if an import has changed it.
     """
 
     def __init__(

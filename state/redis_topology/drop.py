@@ -60,7 +60,7 @@ def drop_topology(
         nonce: 128 random bits in hexadecimal, new for every drop.
         also: names of states that are deleted without a record of them.
         shards: a connection to each shard of the topology; they go before home does.
-        described: the topology, if there is no record of it here: to a shard, as home has it.
+        described: the description to go by if none is stored here: for a shard, the one that home stores.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a

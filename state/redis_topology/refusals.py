@@ -28,7 +28,7 @@ def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
 
 
 class ReshapedError(StateRefusedError):
-    """The topology has another number of shards than its reader: whoever can looks for them again, and reads again."""
+    """The number of shards has changed under a reader, which has to look for them again before it reads again."""
 
     def __init__(self, topology_id: str, now: str) -> None:
         super().__init__(f"topology {topology_id!r} was imported meanwhile, and has its state {now} now; read it again")

@@ -150,7 +150,7 @@ def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[
             ids = [each.topology_id for each in onlooker.topologies() if each.topology_id != topology.topology_id]
             others = [seen for each in ids if (seen := onlooker.overview(each, with_samples=False)) is not None]
     except TransactionError:
-        return  # which is told of the server itself, or there is none yet
+        return  # the check of the server itself says so, or there is none yet
     for other in others:
         if place := shared_place(places, places_in(other.source_fingerprint)):
             found = f"topology {other.topology_id!r} on this server has read {place!r}, and here {destruction}"

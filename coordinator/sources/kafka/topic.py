@@ -20,8 +20,7 @@ from state.troubles import Trouble
 ASK_TIMEOUT_S = 5.0
 """The run waits so long at most for an answer, and does nothing else meanwhile."""
 ABSENT_S = 30.0
-"""A topic that was there and that brokers have not known for so long is deleted; just after their start they may not
-know it."""
+"""A known topic that brokers deny for this long counts as deleted; just after their start they may deny any."""
 _CONSUMER_ONLY = ("auto.", "fetch.", "heartbeat.", "max.partition.", "max.poll.", "queued.", "session.", "check.crcs")
 
 

@@ -48,16 +48,16 @@ def drop(
             raise TopologyError(f"topology {topology_id!r} was kept")
         more = "" if shards or store.has_records() else "; shards that no record names are dropped with --shards N"
         dropped = store.drop(also or (), shards or 0)
-    beside = keys_left(dropped.left) + more
+    left = keys_left(dropped.left) + more
     if not dropped.deleted:
-        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted{beside}").about(
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted{left}").about(
             Trouble.UNKNOWN_TOPOLOGY
         )
     if as_json:
         say_json({"topology": topology_id, "deleted_keys": dropped.deleted, "left_keys": dropped.left})
         return
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
-    say(f"topology {topology_id!r} was dropped: {counted(dropped.deleted, 'key')} deleted on {server}{stopped}{beside}")
+    say(f"topology {topology_id!r} was dropped: {counted(dropped.deleted, 'key')} deleted on {server}{stopped}{left}")
 
 
 def keys_left(left: Sequence[str]) -> str:

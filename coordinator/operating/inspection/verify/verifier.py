@@ -214,7 +214,7 @@ class Verifier:
             changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
         for name, state in sorted(states.items()):
             if state.is_mixed:
-                why = "what it held before cannot be told from what was added since"
+                why = "earlier content and later additions cannot be separated"
                 found = f"{name!r} not compared: it is written as it is declared from txid {state.began_txid} on"
                 changed = [*changed, warn("refold", found, why, "compare what you know of it yourself")]
             elif state.began_txid > 1:
