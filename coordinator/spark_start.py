@@ -124,7 +124,7 @@ class SparkStart:
         self.request.tell_step(f"preparing {tasks} in {stages}{said(self.topology)}")
 
     def _process_engine(self, resources: ExitStack) -> Engine:
-        from coordinator.engines.in_process.process_engine import ProcessEngine
+        from coordinator.engines.waves.process_engine import ProcessEngine
 
         tasks = counted(len(self.plan.wirings), "task")
         self.request.tell_step(f"running {tasks} in this process, without Spark{said(self.topology)}")

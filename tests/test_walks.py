@@ -111,7 +111,7 @@ def of_a_transaction(folder: Path) -> list[str]:
     with mock.patch.object(Coordinator, "run", walk.taken(Coordinator.run)):
         coordinator = run(words(folder), MemoryStore())
     assert coordinator.statistics.committed == 4
-    stands_in = ("coordinator/engines/simulated/", "coordinator/engines/in_process/")
+    stands_in = ("coordinator/engines/simulated/", "coordinator/engines/waves/")
     return [module for module in walk.modules if not module.startswith(stands_in)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.user_code import is_users
-from coordinator.engines.spark.crash_story import PLACE
+from coordinator.engines.waves.worker_traceback import PLACE
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
 from coordinator.proving.watch import CALENDAR, Sighting, Sightings, Watch

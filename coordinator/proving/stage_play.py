@@ -12,8 +12,8 @@ from coordinator.engines.simulated.fault_plan import TASK_POINTS
 from coordinator.engines.simulated.process import Process
 from coordinator.engines.simulated.sim_engine import Job
 from coordinator.engines.simulated.timeline import Timeline
-from coordinator.engines.spark.shares import ShareStage
-from coordinator.engines.spark.stage import CommitStage, EmitterStage, MeetingStage, ProcessingStage
+from coordinator.engines.waves.shares import ShareStage
+from coordinator.engines.waves.stage import CommitStage, EmitterStage, MeetingStage, ProcessingStage
 from coordinator.proving.quiet_run import Kept, letters_of
 from coordinator.proving.schedule import OTHER_TASKS, Played, Schedule
 from coordinator.proving.subject import described_tasks, with_other_tasks

@@ -36,7 +36,7 @@ class EngineName(StrEnum):
 
     SPARK = "spark"
     LOCAL = "local"
-    """This process, without Spark and without Java; see `coordinator.engines.in_process`."""
+    """This process, without Spark and without Java; see `coordinator.engines.waves`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from coordinator.engines.simulated.process import Caller, Ended, Process
 from coordinator.engines.simulated.timeline import Timeline
 from coordinator.engines.spark.plain_stage import BoltStage, wave_drained
 from coordinator.engines.spark.spark_plain_engine import emitted_parts
-from coordinator.engines.spark.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions

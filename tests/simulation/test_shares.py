@@ -8,9 +8,9 @@ from unittest import mock
 
 import pytest
 
-from coordinator.engines.spark import shares, wave
-from coordinator.engines.spark.shares import Share
-from coordinator.engines.spark.stage import WaveInput
+from coordinator.engines.waves import shares, wave
+from coordinator.engines.waves.shares import Share
+from coordinator.engines.waves.stage import WaveInput
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit
 from tests.simulation.scenario import Scenario

@@ -14,7 +14,7 @@ import redis
 from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.engines.spark.spark_engine import SparkEngine
-from coordinator.engines.spark.stage_entry import FrameFault
+from coordinator.engines.waves.stage_entry import FrameFault
 from coordinator.run import run
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.spark.wave import Wave
+from coordinator.engines.waves.wave import Wave
 from coordinator.run import run
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions

@@ -10,7 +10,7 @@ from zipimport import zipimporter
 
 import pytest
 
-from coordinator.engines.spark.stage_entry import _connections, settle_worker
+from coordinator.engines.spark.worker_settling import _connections, settle_worker
 from tests.support.spark.bolts import Pass, exact_counts, note, notes, numbers_topology
 
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import pyarrow
 
-from coordinator.engines.spark.frame_jobs import HELD_BYTES, StageFunction
-from coordinator.engines.spark.stage_entry import Addressed
+from coordinator.engines.spark.frame_jobs import HELD_BYTES
+from coordinator.engines.spark.worker_settling import settle_worker
+from coordinator.engines.waves.stage_entry import Addressed, StageFunction
 from coordinator.topology.planning.plan import Plan
 
 COLUMNS = "partition int, frame binary"
@@ -66,6 +67,7 @@ class ArrowStage:
     next_count: int = 0
 
     def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        settle_worker()
         held: defaultdict[int, list[Addressed]] = defaultdict(list)
         for batch in batches:
             for partition, frame in zip(*(column.to_pylist() for column in batch.columns), strict=True):

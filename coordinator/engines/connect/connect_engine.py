@@ -11,14 +11,15 @@ from typing import Any
 from coordinator.engines.connect.arrow_stages import PackedPlan, nothing_done
 from coordinator.engines.connect.connect_session import asked
 from coordinator.engines.connect.query_stages import QueryStages
-from coordinator.engines.spark.crash_story import CrashStory, blamed, crash_story
+from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import is_fair
 from coordinator.engines.spark.shipping import dumps
-from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
-from coordinator.engines.spark.wave import Wave
-from coordinator.engines.spark.wave_engine import PROCESSING, Run, WaveEngine
+from coordinator.engines.waves.stage import WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.wave import Wave
+from coordinator.engines.waves.wave_engine import PROCESSING, Run, WaveEngine
+from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.topology.planning.plan import Plan
 from state.attempt import Attempts
 from state.errors import EngineError

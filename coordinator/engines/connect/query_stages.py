@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStage, seeds
-from coordinator.engines.spark.frame_jobs import StageFunction
-from coordinator.engines.spark.stage import EmitterStage, MeetingStage, WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.waves.stage import EmitterStage, MeetingStage, WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 

@@ -13,7 +13,7 @@ from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.engines.simulated.process import Caller, Ended, Process, SimulatedServer
 from coordinator.engines.simulated.sim_engine import SimEngine
 from coordinator.engines.simulated.timeline import Timeline
-from coordinator.engines.spark.stage import Reading
+from coordinator.engines.waves.stage import Reading
 from coordinator.server_choice import open_store
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan

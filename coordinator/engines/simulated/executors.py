@@ -11,8 +11,8 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from coordinator.engines.in_process.task_stages import Output, TaskRunner
 from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
+from coordinator.engines.waves.task_stages import Output, TaskRunner
 from state.errors import Interruption
 
 TASK_TRIES = 4

@@ -13,14 +13,13 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from coordinator.engines.in_process.task_stages import Output, TaskStages
 from coordinator.engines.simulated.executors import Executors, TaskDiedError
 from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.engines.simulated.timeline import Timeline
-from coordinator.engines.spark.frame_jobs import StageFunction
-from coordinator.engines.spark.stage import CommitStage, MeetingStage, Reading, WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
-from coordinator.engines.spark.wave import Steps, Wave
+from coordinator.engines.waves.stage import CommitStage, MeetingStage, Reading, WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
+from coordinator.engines.waves.task_stages import Output, TaskStages
+from coordinator.engines.waves.wave import Steps, Wave
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed

@@ -1,5 +1,4 @@
-"""The engine on classic Spark, and the waves that all engines of batches share.
+"""The engine on classic Spark, and the Java process, cluster and session that it needs.
 
-What a task does with a batch is decided elsewhere, in `coordinated_bolt`, `committers` and
-`coordinator/transactional/emitter_task.py`; here it becomes stages, jobs and a session.
+The jobs of waves, which are in `coordinator/engines/waves/`, become RDDs here.
 """

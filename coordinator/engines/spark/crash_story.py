@@ -6,7 +6,6 @@ that is not as expected is a bug of txbatch, or a PySpark that it does not know.
 
 from __future__ import annotations
 
-import itertools
 import re
 import traceback as tracebacks
 from collections.abc import Callable, Sequence
@@ -14,16 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.engines.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
+from coordinator.engines.waves.worker_traceback import NOT_USERS, TEXT_LIMIT, CrashStory, WorkerTraceback, overdue_story
 from coordinator.watching.failure_cause import CrashKind
 from state.troubles import Trouble
 
-TEXT_LIMIT = 1000
-TRACEBACK = "Traceback (most recent call last):"
-PLACE = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)(?P<method>, in \w+)?')
-_OUR_FILES = r"/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py"
-OURS = re.compile(rf'^  File "[^"]*{_OUR_FILES}"')
-NOT_USERS = re.compile(rf"/lib/python3[^/]*/|/pyspark(\.zip)?/|<frozen |{_OUR_FILES}$")
-END_OF_TRACEBACK = re.compile(r"\s+at |\s*SQLSTATE|Driver stacktrace|\s*Caused by: ")
 TASK = re.compile(r"\(TID \d+\) \([^)]*\): ")
 WRAPPING = re.compile(
     r"^:?\s*(?:Caused by: |An error occurred while calling \S+|Job aborted due to stage failure: "
@@ -32,7 +25,6 @@ WRAPPING = re.compile(
 NOT_IN_JAVA = re.compile(r"Py4JException: ((?:Method|Constructor|Field) .* does not exist)")
 CANCELLED = re.compile(r"cancell?ed|interrupted", re.IGNORECASE)
 EXECUTOR_LOST = re.compile(r"^ExecutorLostFailure|^FetchFailed")
-OVERDUE = re.compile(r"^[\w.]*OverdueError: ")
 CERTAIN_ERRORS = (TypeError, ImportError, AttributeError, NameError, NotImplementedError)
 """Raised on the driver, they would be raised again."""
 NEEDS = f"`{Trouble.SPARK.command}` says what executors need"
@@ -99,21 +91,6 @@ REMEDIES: Sequence[CrashRemedy] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CrashStory:
-    """Why a job crashed.
-
-    Attributes:
-        reason: in one line, the cause first.
-        kind: what follows from it.
-        is_known: whether it is something that a batch can do to Spark.
-    """
-
-    reason: str
-    kind: CrashKind = CrashKind.LOST
-    is_known: bool = True
-
-
 def crash_story(error: BaseException) -> CrashStory:
     """Reads the cause out of what a job raised (driver)."""
     bug = _bug_on_driver(error)
@@ -121,17 +98,17 @@ def crash_story(error: BaseException) -> CrashStory:
         advice = f"txbatch does not fit this PySpark ({_pyspark_version()}), or has a bug: nothing was lost; report it"
         return CrashStory(f"{bug[:TEXT_LIMIT]}; {advice}", CrashKind.CERTAIN)
     lines = str(error).splitlines()
-    traceback = _traceback(lines)
-    in_python = _python_cause(traceback)
+    traceback = WorkerTraceback(lines)
+    in_python = traceback.cause()
     cause = in_python or _java_cause(lines) or type(error).__name__
-    if (overdue := OVERDUE.match(cause)) is not None:
-        return CrashStory(cause[overdue.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)
-    for remedy in REMEDIES:
-        if remedy.sign.search(cause):
-            return CrashStory(remedy.line(cause), remedy.kind)
-    if in_python and _is_ours(traceback) and not in_python.startswith("MemoryError"):
-        return CrashStory(cause[:TEXT_LIMIT], CrashKind.ENGINE)
-    return CrashStory(cause[:TEXT_LIMIT], is_known=bool(in_python or EXECUTOR_LOST.search(cause)))
+    is_known = bool(in_python or EXECUTOR_LOST.search(cause))
+    known = overdue_story(cause) or _remedied(cause) or traceback.story_of_ours()
+    return known or CrashStory(cause[:TEXT_LIMIT], is_known=is_known)
+
+
+def _remedied(cause: str) -> CrashStory | None:
+    found = next((remedy for remedy in REMEDIES if remedy.sign.search(cause)), None)
+    return None if found is None else CrashStory(found.line(cause), found.kind)
 
 
 def blamed(story: CrashStory, do_nothing: Callable[[], object], *, has_processed: bool) -> CrashStory:
@@ -175,39 +152,9 @@ def _bug_on_driver(error: BaseException) -> str:
 
 
 def _pyspark_version() -> str:
-    import pyspark  # a story is read where no Spark need be installed, too
+    import pyspark
 
     return pyspark.__version__
-
-
-def _traceback(lines: list[str]) -> list[str]:
-    """Returns the lines of a worker's traceback; none without one."""
-    begins = next((number for number, line in enumerate(lines) if TRACEBACK in line), len(lines))
-    return list(itertools.takewhile(lambda line: not END_OF_TRACEBACK.match(line), lines[begins + 1 :]))
-
-
-def _python_cause(traceback: list[str]) -> str:
-    """Returns the last line of a worker's traceback, and the place nearest to it that is the user's; "" without one."""
-    frames = [number for number, line in enumerate(traceback) if line.startswith("  ")]
-    cause = [line.strip() for line in traceback[frames[-1] + 1 if frames else 0 :] if line.strip()]
-    if not cause:
-        return ""
-    return " | ".join(cause) + _place(traceback)
-
-
-def _is_ours(traceback: list[str]) -> bool:
-    """Returns whether our code raised it. No batch is to blame then: what user code raises is returned as a failure."""
-    return not _users(traceback) and any(OURS.search(line) for line in traceback)
-
-
-def _users(traceback: list[str]) -> list[re.Match[str]]:
-    places = [match for line in traceback if (match := PLACE.match(line)) is not None]
-    return [match for match in places if NOT_USERS.search(match["file"]) is None]
-
-
-def _place(traceback: list[str]) -> str:
-    users = _users(traceback)
-    return "{method} ({file}, line {line})".format(**users[-1].groupdict("")) if users else ""
 
 
 def _java_cause(lines: list[str]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pickle
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,12 @@ from pyspark.serializers import BatchedSerializer, NoOpSerializer
 
 from coordinator.engines.spark.shipping import dumps
 from coordinator.engines.spark.spark_versions import load_records
-from coordinator.engines.spark.stage_entry import Addressed
+from coordinator.engines.spark.worker_settling import settle_worker
+from coordinator.engines.waves.stage_entry import Addressed, StageFunction
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
 
-StageFunction = Callable[[int, Iterable[Any]], Iterable[Any]]
-"""What runs on the records of a partition: (partition, records) -> records."""
 LONG = struct.Struct("!q")
 HELD_BYTES = 8 * 1024 * 1024
 """A task hands its frames over to Java whenever it holds this many bytes of them."""
@@ -222,6 +221,7 @@ class Stages:
     stages: tuple[StageFunction, ...]
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Any]:
+        settle_worker()
         made = given = iter(records)
         for stage in self.stages:
             made = iter(stage(partition, made))

@@ -25,8 +25,8 @@ from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId, op
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.engines.spark.alarm import Alarm
-from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry
+from coordinator.engines.waves.alarm import Alarm
+from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from state.codec import CodecError, digest64, pack, unpack

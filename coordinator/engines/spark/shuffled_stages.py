@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, StageFunction
-from coordinator.engines.spark.stage import EmitterStage, Reading, WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
+from coordinator.engines.waves.stage import EmitterStage, Reading, WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 

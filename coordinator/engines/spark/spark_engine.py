@@ -9,15 +9,16 @@ from functools import partial
 from coordinator.engines.spark.cluster.cluster_watch import ClusterWatch
 from coordinator.engines.spark.cluster.probe import look_at_executors
 from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, RunningJobs, overdue_story
-from coordinator.engines.spark.crash_story import CrashStory, blamed, crash_story
+from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, does_nothing, settle_thread
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import SparkLease, is_fair, is_in_process
 from coordinator.engines.spark.shuffled_stages import Intake, ShuffledStages, deploy
-from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
-from coordinator.engines.spark.wave import Wave
-from coordinator.engines.spark.wave_engine import COMMIT, PROCESSING, Run, WaveEngine
+from coordinator.engines.waves.stage import WaveInput
+from coordinator.engines.waves.stage_entry import FrameFault, StageEntry
+from coordinator.engines.waves.wave import Wave
+from coordinator.engines.waves.wave_engine import COMMIT, PROCESSING, Run, WaveEngine
+from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import (
     ClusterNoted,

@@ -8,16 +8,17 @@ from concurrent.futures import Future, wait
 from functools import partial
 
 from coordinated_bolt.transport.frames import frame_target
-from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.cluster.cluster_watch import ClusterWatch
 from coordinator.engines.spark.cluster.probe import look_at_executors
 from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, LOOK_AFTER_S, RunningJobs, overdue_story
-from coordinator.engines.spark.crash_story import CrashStory, crash_story
+from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, settle_thread
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.plain_stage import BoltStage, SpoutEnd, wave_drained
 from coordinator.engines.spark.session import SparkLease, is_in_process
-from coordinator.engines.spark.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.alarm import Deadline
+from coordinator.engines.waves.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed

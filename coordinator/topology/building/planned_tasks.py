@@ -1,7 +1,7 @@
 """How many tasks a component has that is given no parallelism: the planner's choice, which is one.
 
 One task is the fast path wherever waves are dealt by batch: every core emits some of the batches, or runs all tasks of
-all components on them (`coordinator.engines.spark.shares`), and each further task only costs. It is also the one choice
+all components on them (`coordinator.engines.waves.shares`), and each further task only costs. It is also the one choice
 that cannot change a result. With several tasks the tuples of a batch arrive in another order, and a bolt that hears by
 shuffle sees a part of the batch, so a number that followed the machine would make what is stored depend on the machine.
 Therefore the choice follows from nothing outside the topology: no slots, no sizes. Nothing has to be looked up and

@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinator.engines.spark import shares
+from coordinator.engines.waves import shares
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt

@@ -19,7 +19,7 @@ from unittest import mock
 
 import pytest
 
-from coordinator.engines.spark import stage
+from coordinator.engines.waves import stage
 from tests.support.runs.forgetful_world import KINDS, TRANSACTIONS, Told, World, folded, spouts, topology_on
 from tests.support.stores.forgetful_server import Faults, ForgetfulServer
 

@@ -29,7 +29,7 @@ UNSORTED_STAGE = Mutant(
     "A stage executes frames in the order in which it fetched them.",
     (
         Patch(
-            "coordinator/engines/spark/stage_entry.py",
+            "coordinator/engines/waves/stage_entry.py",
             "        return {task: sorted(frames) for task, frames in own.items()}",
             "        return {task: list(frames) for task, frames in own.items()}",
         ),
@@ -94,7 +94,7 @@ SENT_TWICE = Mutant(
     "What a task had sent before it was retried is sent once more with the retry.",
     (
         Patch(
-            "coordinator/engines/spark/stage_entry.py",
+            "coordinator/engines/waves/stage_entry.py",
             "        held, self._held = self._held, []\n        return held",
             "        held = list(self._held)\n        return held",
         ),

@@ -8,12 +8,12 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.in_process.task_stages import Output, TaskStages
 from coordinator.engines.simulated.executors import Executors
 from coordinator.engines.simulated.fault_plan import FaultPlan
-from coordinator.engines.spark.stage import Reading, WaveInput
-from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
-from coordinator.engines.spark.wave import Wave, at_once
+from coordinator.engines.waves.stage import Reading, WaveInput
+from coordinator.engines.waves.stage_entry import FrameFault, StageEntry
+from coordinator.engines.waves.task_stages import Output, TaskStages
+from coordinator.engines.waves.wave import Wave, at_once
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted

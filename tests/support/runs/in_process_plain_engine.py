@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator.engines.spark.plain_stage import BoltStage, wave_drained
 from coordinator.engines.spark.spark_plain_engine import emitted_parts
-from coordinator.engines.spark.stage_entry import Addressed, FrameFault, StageEntry
+from coordinator.engines.waves.stage_entry import Addressed, FrameFault, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed

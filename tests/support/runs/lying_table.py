@@ -8,11 +8,11 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from coordinator.engines.in_process.task_stages import Output, TaskStages
 from coordinator.engines.simulated.executors import Executors
 from coordinator.engines.spark.intake.row_intake import Role, RowIntake, RowStage
-from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.waves.stage import WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.sources.data_frame_batches import Catalogue, Unit
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed

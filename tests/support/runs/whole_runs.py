@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.engines.spark import stage
+from coordinator.engines.waves import stage
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.coordinator import Coordinator

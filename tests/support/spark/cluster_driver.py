@@ -95,8 +95,8 @@ def main(repository: str, folder: str, redis_url: str) -> None:
     sys.path[:0] = [repository, folder]
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    from coordinator.engines.spark import wave
     from coordinator.engines.spark.session import open_context
+    from coordinator.engines.waves import wave
 
     context = open_context("cluster", "local-cluster[2,1,1024]", SETTINGS)
     commit = wave.Wave.commit

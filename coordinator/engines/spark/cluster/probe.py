@@ -33,7 +33,7 @@ TASKS_PER_CORE = 4
 """Enough for each executor to get one, most likely: a job cannot address a certain executor."""
 TASKS_MAX = 64
 LIBRARIES = ("pyspark", "msgpack", "redis")
-OURS = "coordinator.engines.spark.stage"
+OURS = "coordinator.engines.waves.stage"
 
 Answer = tuple[str, str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
 """Host, executable, Python, PySpark, what cannot be imported there and why, and the free bytes of scratch folders."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from coordinator.engines.spark.crash_story import CrashStory, crash_story
+from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.java.java_watch import JavaWatch
+from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError

@@ -11,11 +11,11 @@ from pyspark.sql import functions as sql
 
 from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.engines.spark.alarm import alarm_for
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.spark.intake.row_values import Convert, Shape, counted_from_1970, row_converter, shape_of
-from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, settle_worker
+from coordinator.engines.waves.alarm import alarm_for
+from coordinator.engines.waves.stage import WaveInput
+from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry
 from coordinator.spouts.partition_cut import UNCHAINED, partition_scope
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, chained_to, report_chain
@@ -116,7 +116,6 @@ class RowStage:
     is_tallied: bool = False
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        settle_worker()
         plan = self.entry.plan.value
         routes, wave = plan.chain.routes_into(1), self.wave.attempts()
         for role in self.roles[partition]:

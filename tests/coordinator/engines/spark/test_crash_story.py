@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator.engines.spark.crash_story import CrashStory, blamed, crash_story
+from coordinator.engines.spark.crash_story import blamed, crash_story
+from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.watching.failure_cause import CrashKind
 
 JAVA_STACK = "\n".join(f"\tat org.apache.spark.{name}(Executor.scala:{name})" for name in range(60))
@@ -190,7 +191,7 @@ def test_no_batch_is_blamed_for_an_unknown_failure_of_java_while_none_was_ever_p
 
 def test_a_task_that_was_overdue_tells_its_own_story() -> None:
     text = "component 'work', task 0, attempt 4:12ab had not returned when the message timeout of 60 s ran out"
-    traceback = IN_A_BOLT.replace("count.Weird: two\nlines", f"coordinator.engines.spark.alarm.OverdueError: {text}")
+    traceback = IN_A_BOLT.replace("count.Weird: two\nlines", f"coordinator.engines.waves.alarm.OverdueError: {text}")
 
     story = crash_story(python_exception(traceback))
 

@@ -104,7 +104,7 @@ def test_a_wave_that_has_begun_waits_if_spark_twice_in_a_row_runs_none_of_its_ta
 
 HUNG = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
   File "/home/ada/jobs/count.py", line 31, in parse
-coordinator.engines.spark.alarm.OverdueError: it had not returned
+coordinator.engines.waves.alarm.OverdueError: it had not returned
 """
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from coordinator.engines.spark.frame_jobs import StageFunction
-from coordinator.engines.spark.stage import EmitterStage, WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.waves.stage import EmitterStage, WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 

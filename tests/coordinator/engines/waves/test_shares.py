@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.engines.spark.shares import LEAST_ATTEMPTS, SMALL_WAVE_BYTES, SPREAD_BYTES_MAX, Share, shares_of
-from coordinator.engines.spark.stage import WaveInput
+from coordinator.engines.waves.shares import LEAST_ATTEMPTS, SMALL_WAVE_BYTES, SPREAD_BYTES_MAX, Share, shares_of
+from coordinator.engines.waves.stage import WaveInput
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit

@@ -25,8 +25,8 @@ from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind, SealedFrame, open_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.engines.spark.alarm import Alarm
-from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, StageSlot
+from coordinator.engines.waves.alarm import Alarm
+from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry, StageSlot
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks, chained_to, report_chain

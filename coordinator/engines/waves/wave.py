@@ -15,10 +15,9 @@ from itertools import product
 from typing import Generic, Protocol, TypeVar
 
 from committers.task_report import TaskReport
-from coordinator.engines.spark.alarm import Deadline
-from coordinator.engines.spark.frame_jobs import StageFunction
-from coordinator.engines.spark.shares import ShareStage, opened, shares_of, shares_processed
-from coordinator.engines.spark.stage import (
+from coordinator.engines.waves.alarm import Deadline
+from coordinator.engines.waves.shares import ShareStage, opened, shares_of, shares_processed
+from coordinator.engines.waves.stage import (
     CommitStage,
     MeetingStage,
     ProcessingStage,
@@ -27,7 +26,7 @@ from coordinator.engines.spark.stage import (
     reports_among,
     wave_processed,
 )
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt

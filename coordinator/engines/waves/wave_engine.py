@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coordinator.engines.spark.alarm import Deadline, OverdueError
-from coordinator.engines.spark.crash_story import CrashStory
-from coordinator.engines.spark.stage import Reading, WaveInput
-from coordinator.engines.spark.wave import Wave, at_once
+from coordinator.engines.waves.alarm import Deadline, OverdueError
+from coordinator.engines.waves.stage import Reading, WaveInput
+from coordinator.engines.waves.wave import Wave, at_once
+from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from committers.task_report import TaskReport
-from coordinator.engines.spark.stage import (
+from coordinator.engines.waves.stage import (
     EmitterStage,
     MeetingStage,
     ProcessingStage,
     WaveInput,
     wave_processed,
 )
-from coordinator.engines.spark.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.stage_entry import Addressed, StageEntry
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.engines.in_process.process_engine import HeldPlan
-from coordinator.engines.spark.stage import EmitterStage, WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.waves.process_engine import HeldPlan
+from coordinator.engines.waves.stage import EmitterStage, WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt

@@ -15,7 +15,7 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import TransactionalTopologyBuilder, run, start
-from coordinator.engines.in_process.process_engine import KeptStages
+from coordinator.engines.waves.process_engine import KeptStages
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.transactional.options import RunOptions

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.spark.wave_engine import WaveEngine
+from coordinator.engines.waves.wave_engine import WaveEngine
 from coordinator.transactional.engine import GroupExecuted
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from coordinator.engines.in_process.task_stages import Output, TaskRunner, TaskStages
-from coordinator.engines.spark.crash_story import CrashStory, crash_story
-from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
-from coordinator.engines.spark.wave import Wave
-from coordinator.engines.spark.wave_engine import Run, WaveEngine
+from coordinator.engines.waves.stage import WaveInput
+from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.task_stages import Output, TaskRunner, TaskStages
+from coordinator.engines.waves.wave import Wave
+from coordinator.engines.waves.wave_engine import Run, WaveEngine
+from coordinator.engines.waves.worker_traceback import TEXT_LIMIT, CrashStory, WorkerTraceback, overdue_story
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import Event
 from state.attempt import Attempts
@@ -61,8 +61,9 @@ class ProcessEngine(WaveEngine):
         self._jobs.append(partial(run, phase, lambda: None))
 
     def _crashed(self, name: str, error: BaseException) -> CrashStory:
-        reported = "".join(traceback.format_exception(error))  # in the form in which a worker reports it to Spark
-        return crash_story(RuntimeError(reported))
+        found = WorkerTraceback("".join(traceback.format_exception(error)).splitlines())  # as a worker reports it
+        cause = found.cause()
+        return overdue_story(cause) or found.story_of_ours() or CrashStory(cause[:TEXT_LIMIT])
 
     def cancel(self, wave_id: int) -> None:
         """What runs for a wave has ended before anybody can cancel it."""

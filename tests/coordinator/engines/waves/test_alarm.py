@@ -8,7 +8,7 @@ from time import time
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.spark.alarm import Alarm, Deadline, OverdueError, alarm_for
+from coordinator.engines.waves.alarm import Alarm, Deadline, OverdueError, alarm_for
 from state.attempt import TransactionAttempt
 from state.errors import Interruption
 from tests.support.tasks.wirings import wire
