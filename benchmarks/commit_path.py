@@ -37,7 +37,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.commit import Commit, CommitStatus
 from state.commits.write_set import WriteSet
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from state.values.state_kind import StateKind, ValueType
 
 CASES = ("20:256", "100:128", "1000:1", "1000:32", "1000:64")

@@ -25,8 +25,8 @@ from benchmarks.commit_path import OPERATIONS, batches, publish, reported, serve
 from benchmarks.corpus import Corpus
 from benchmarks.durability_levels import server
 from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
+from state.redis_owner.store import RedisStore
 from state.redis_shards.sharded_store import ShardedStore
-from state.redis_topology.store import RedisStore
 
 CASES = ("1:1", "4:1", "16:1", "16:3")
 

@@ -19,7 +19,7 @@ from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit, CommitReply
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 
 
 class Stopwatch:

@@ -34,8 +34,8 @@ from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.errors import FencedError, TransactionError
 from state.printable import one_line
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_topology.store import RedisStore
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.onlooker import Onlooker
+from state.redis_owner.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
 RETRY_BACKOFF_S = 0.2
@@ -221,7 +221,7 @@ def rare_collections() -> Iterator[None]:
 
 
 @contextmanager
-def newer_run_named(store: RedisTopology, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
+def newer_run_named(store: RedisStore, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
     """Encloses a run: the error of one that was taken over names the newer one, if that reports itself in time."""
     try:
         yield
@@ -230,7 +230,7 @@ def newer_run_named(store: RedisTopology, pause: Callable[[float], None] = time.
             if number:
                 pause(NAME_PAUSE_S)
             try:
-                seen = store.overview()
+                seen = Onlooker(store.connection).overview(store.keys.topology_id)
             except TransactionError:
                 break  # the server cannot be asked
             if seen is not None and seen.pulse is not None:

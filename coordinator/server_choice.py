@@ -16,13 +16,13 @@ from typing import Unpack
 from coordinator.topology.building.topology import Topology
 from state.errors import StateRefusedError, TopologyError
 from state.records.topology_overview import ListedTopology
+from state.redis_admin.onlooker import Onlooker, onlooker_at
+from state.redis_admin.topology import RedisTopology
 from state.redis_client.address import from_environment, redact, require_encryption
+from state.redis_owner.reader import URL_VARIABLE
+from state.redis_owner.slot import ConnectionOptions
+from state.redis_owner.store import RedisStore
 from state.redis_server.embedded import EmbeddedServer
-from state.redis_shards.sharded_topology import ShardedTopology
-from state.redis_topology.onlooker import Onlooker, onlooker_at
-from state.redis_topology.reader import URL_VARIABLE
-from state.redis_topology.store import RedisStore
-from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble
 
 DEFAULT_DATA_DIR = ".txbatch"
@@ -54,7 +54,7 @@ class ServerChoice:
         return f"the private server in {str(self.data_dir)!r}"
 
     @contextmanager
-    def store(self, topology_id: str, *, may_create: bool = False) -> Iterator[ShardedTopology]:
+    def store(self, topology_id: str, *, may_create: bool = False) -> Iterator[RedisTopology]:
         """Yields a topology to inspect, drop or import.
 
         A private server is started only in a directory that has had one before, unless `may_create`.
@@ -118,8 +118,8 @@ class ServerChoice:
             ).about(Trouble.UNKNOWN_TOPOLOGY)
 
 
-def _topology(url: str, topology_id: str) -> ShardedTopology:
-    return ShardedTopology(url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
+def _topology(url: str, topology_id: str) -> RedisTopology:
+    return RedisTopology(url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
 
 
 def choose_server(

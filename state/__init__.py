@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from state.kinds.state_family import StateFamily
     from state.kinds.stream_state import StreamState
     from state.kinds.value_states import ListState, ValueState
+    from state.redis_admin.snapshots import Snapshot, snapshot
     from state.redis_server.embedded import EmbeddedServer
-    from state.redis_shards.snapshots import Snapshot, snapshot
 
 hand_on_lazily(__name__)
 

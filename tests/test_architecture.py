@@ -17,7 +17,7 @@ Rule = Callable[[Path], list[str]]
 
 CLEAN_TREE = {
     **{f"{package}/__init__.py": '"""A package."""\n' for package in PACKAGES},
-    "state/redis_topology/store.py": '"""Redis."""\nimport redis\n',
+    "state/redis_owner/store.py": '"""Redis."""\nimport redis\n',
     "state/codec.py": '"""Bytes."""\nimport msgpack\n',
     "committers/__init__.py": '"""Hands on."""\nfrom state.codec import B, a\n\n__all__ = ["B", "a"]\n',
     "coordinator/__init__.py": '"""Guarded."""\nfrom state import a, b\nrequire_own_packages("x")\n',

@@ -8,7 +8,7 @@ from benchmarks.stopwatch import Stopwatch
 from coordinator.engines.spark import spark_engine as engine
 from coordinator.server_choice import open_store
 from examples import word_count
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 
 NOWHERE = "redis://127.0.0.1:1"
 

@@ -24,7 +24,7 @@ from coordinator.sources.kafka import worker_readers
 from coordinator.sources.kafka.client_settings import ClientSettings, FromEnvironment, FromFile
 from coordinator.sources.kafka.worker_readers import ReaderPool
 from coordinator.sources.redis_streams.stream_reader import _process_client
-from state.redis_topology.reader import _process_connection
+from state.redis_owner.reader import _process_connection
 
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 KEEPS = re.compile(r"@cache\b|lru_cache\(|^_\w+(: .*)? = (\{\}|\w*Dict\w*\(\))", re.MULTILINE)
@@ -39,7 +39,7 @@ KEPT = {
     "coordinator/sources/kafka/worker_readers.py": "readers, by everything a client is made with",
     "coordinated_bolt/user_code.py": "whose code a file is, by its name",
     "state/redis_client/function_library.py": "a text of ours",
-    "state/redis_topology/reader.py": "connections, by address, key and process",
+    "state/redis_owner/reader.py": "connections, by address, key and process",
     "coordinator/sources/redis_streams/stream_reader.py": "connections, by address and process",
 }
 """Module -> what it keeps for as long as its process lives."""

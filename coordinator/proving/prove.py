@@ -35,8 +35,8 @@ from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, TransactionError, UserCodeError
 from state.kinds.handles import declared_states
 from state.printable import counted, one_line
+from state.redis_owner.store import RedisStore
 from state.redis_server.in_memory import in_memory_client
-from state.redis_topology.store import RedisStore
 
 SEEDS = 20
 SLOWER_WATCHED = 10.0

@@ -14,8 +14,8 @@ from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
+from state.redis_admin.onlooker import ANSWER_TIMEOUT_S, Onlooker
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.onlooker import ANSWER_TIMEOUT_S, Onlooker
 
 Place = tuple[str, int]
 """A component, and the id of one of its tasks."""

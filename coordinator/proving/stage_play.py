@@ -28,9 +28,9 @@ from state.errors import (
     WaveCrashError,
 )
 from state.fault_points import installed
+from state.redis_admin.snapshots import snapshot
+from state.redis_owner.store import RedisStore
 from state.redis_server.lossy_server import LossyServer
-from state.redis_shards.snapshots import snapshot
-from state.redis_topology.store import RedisStore
 
 CALLS_WITH_FAULTS, CALLS_AT_MOST = 120, 600
 """For how many calls of the server things go wrong by chance; and at most, if they are to go wrong exactly so."""

@@ -34,7 +34,7 @@ from state.attempt import Attempts
 from state.commits.quarantine import QuarantineRecord
 from state.records.durability import DurabilityLevel
 from state.records.transaction_history import RECEIPTS_KEPT
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from state.values.own_copy import own_copy
 
 

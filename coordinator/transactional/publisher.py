@@ -31,9 +31,9 @@ from state.errors import (
 )
 from state.metadata import MetadataChanges
 from state.printable import counted, one_line
-from state.redis_server.fitness import ServerWatch
-from state.redis_topology.refusals import state_not_as_left, trouble_of
-from state.redis_topology.store import RedisStore
+from state.redis_owner.fitness import ServerWatch
+from state.redis_owner.refusals import state_not_as_left, trouble_of
+from state.redis_owner.store import RedisStore
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")

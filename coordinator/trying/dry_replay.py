@@ -24,7 +24,7 @@ from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import KnownTransaction
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 
 NONCE = "0" * 32
 

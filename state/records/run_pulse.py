@@ -1,6 +1,6 @@
 """What a run tells about itself while it runs, as values: who runs, in which state, how fast, and since when. Pure.
 
-The driver writes them about once a second, apart from the commits; see `redis_topology/pulse`. They are for people and
+The driver writes them about once a second, apart from the commits; see `redis_admin/pulse`. They are for people and
 dashboards to read, and no decision of a run depends on them. Commit positions, receipts and metadata are not taken
 from here: those travel with the commits, so they are exact.
 """

@@ -159,6 +159,15 @@ class RedisConnection:
         command, *rest = map(text_of, arguments[:2])
         return self._repeated(lambda: self.client.execute_command(*arguments), command, timeout_s, *rest)
 
+    def call_or_none(self, *command: str) -> Any:
+        """Returns the reply to a command; None if the key is of another type, so that other software wrote it."""
+        try:
+            return self.call(*command)
+        except StateRefusedError as error:
+            if isinstance(error.__cause__, redis.RedisError) and error_code(error.__cause__) == "WRONGTYPE":
+                return None
+            raise
+
     def info(self, timeout_s: float | None = None) -> Mapping[str, Any]:
         """Returns the reply to INFO; that of a primary if the server may move, raises as `call`."""
 

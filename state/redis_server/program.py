@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from state.errors import StateRefusedError
-from state.redis_server.fitness import OLDEST
+from state.redis_owner.fitness import OLDEST
 from state.troubles import Trouble
 
 PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}

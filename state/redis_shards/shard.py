@@ -12,21 +12,21 @@ from typing import Unpack
 from state.codec import pack_strings
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import WriteSet
-from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
+from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
 from state.kinds.state_family import PartType
 from state.records.declared_states import OwnedKeys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
-from state.redis_server.measured_durability import SYNC_SETTINGS
+from state.redis_owner.arguments import call_digest, refuse_bytes, reply_of, state_sections
+from state.redis_owner.barrier import require_syncs
+from state.redis_owner.measured_durability import SYNC_SETTINGS
+from state.redis_owner.owned_sequence import OwnedSequence, Ownership
+from state.redis_owner.refusals import acquire_refusal
+from state.redis_owner.slot import ConnectionOptions, RedisSlot
 from state.redis_shards.asking import Asking, Result, asked_together
 from state.redis_shards.copies import PartCopy
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
-from state.redis_topology.barrier import Barrier, require_syncs
-from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
-from state.redis_topology.topology import ConnectionOptions, RedisTopology
 from state.troubles import Trouble
 
 DECISIONS_KEPT = 256
@@ -76,10 +76,10 @@ class ShardStanding:
     staged_chain: str = ""
 
 
-class Shard(RedisTopology):
+class Shard(RedisSlot):
     """A shard (driver); safe to use from one thread at a time.
 
-    Its calls raise StateRefusedError and StateUnreachableError as those of `RedisTopology`.
+    Its calls raise StateRefusedError and StateUnreachableError as those of `RedisSlot`.
 
     Args:
         home: keys of the topology.
@@ -90,8 +90,7 @@ class Shard(RedisTopology):
         super().__init__(url, home.shard(number).topology_id, keys=home.shard(number), **options)
         self.number = number
         self._home = home
-        self._owned: Ownership | None = None
-        self._barrier: Barrier | None = None
+        self._owned = OwnedSequence(home.topology_id, f"{self.name},")
         self._staged_keys: tuple[str, ...] = ()
 
     @property
@@ -135,7 +134,7 @@ class Shard(RedisTopology):
                 f"{self.name}, has moved just when it was taken over; this run has not begun, so start it again"
             )
         revision, committed, chain, staged_chain, _, keys = found
-        self._owned = Ownership(fence, generation, int(revision))
+        self._owned.begin(Ownership(fence, generation, int(revision)))
         self._staged_keys = tuple(keys.split("\n")) if keys else ()
         return ShardStanding(int(committed), chain, staged_chain)
 
@@ -171,14 +170,12 @@ class Shard(RedisTopology):
             require_syncs(self._connection.call(*SYNC_SETTINGS), self.server)
         if self._asked.level is not DurabilityLevel.REPLICA:
             return
-        if self._barrier is None:
-            self._barrier = self._new_barrier()
-        wrapped = self._barrier.wrapped
-        self._barrier.ask(lambda: self._write_barrier(wrapped))
+        barrier = self._own_barrier()
+        barrier.ask(lambda: self._write_barrier(barrier.wrapped))
         started_s = self._clock()
-        while not self._barrier.answer(timeout_s=ANSWER_S):
+        while not barrier.answer(timeout_s=ANSWER_S):
             if self._clock() - started_s > self.unreachable_timeout_s:
-                self._barrier.close()
+                barrier.close()
                 raise StateRefusedError(
                     f"{self.name}, has confirmed nothing at durability {self._asked.level.value} for "
                     f"{self.unreachable_timeout_s:g} s: a replica is away or lags; fix that, or ask for less, and run "
@@ -193,7 +190,13 @@ class Shard(RedisTopology):
         """
         keys = [self.keys.control, self.keys.staged, self.keys.decisions, self.keys.copies, *self._staged_keys]
         kept = [str(DECISIONS_KEPT), str(COPIED_BYTES)]
-        reply = self._must("apply", (yield from self._write("apply_part", keys, [chain, *kept])))
+        reply = yield from self._write("apply_part", keys, [chain, *kept])
+        if reply.status in (CommitStatus.TYPE, CommitStatus.LIMIT):
+            raise StateRefusedError(
+                f"{self.name}, refuses what it had accepted: {reply.detail}; something other than txbatch has changed "
+                "it since; mend that, and run again: the group is decided, nothing is lost, and the next run applies it"
+            ).about(Trouble.STATE_VALUE)
+        self._owned.require("cannot apply a group", reply)
         return int(reply.detail) if reply.status is CommitStatus.OK else 0
 
     def decisions(self) -> list[bytes]:
@@ -215,8 +218,10 @@ class Shard(RedisTopology):
 
     def confirm(self) -> None:
         """Checks that the shard still holds every write of this owner."""
-        arguments = [self.keys.control, *self._ownership().arguments()]
-        self._must("confirm", reply_of(self._connection.function("confirm", "1", *arguments, read_only=True)))
+        arguments = [self.keys.control, *self._owned.ownership.arguments()]
+        self._owned.require(
+            "was stopped", reply_of(self._connection.function("confirm", "1", *arguments, read_only=True))
+        )
 
     def unrecorded(self, description: str) -> list[str]:
         """Returns the states of a topology with this description that are there, sorted."""
@@ -224,58 +229,26 @@ class Shard(RedisTopology):
         with_parts = (name for name, forms in owned.forms.items() if forms & {*PartType})
         return sorted(self.existing_states(owned.whole(), with_parts))
 
-    def records(self) -> RedisRecords:
-        return RedisRecords(self._connection, self.keys)
-
     @property
     def busy_s(self) -> float:
         return self._connection.busy_s
-
-    def close(self) -> None:
-        if self._barrier is not None:
-            self._barrier.close()
-        super().close()
-
-    def _ownership(self) -> Ownership:
-        if self._owned is None:
-            raise ProtocolError(f"{self.name}, was used before it was taken over")
-        return self._owned
 
     def ask(self, asked: Asking[Result], connection: RedisConnection | None = None) -> Result:
         """Returns the answer of this shard alone."""
         return asked_together([(connection or self._connection, asked)])[0]
 
-    @property
-    def connection(self) -> RedisConnection:
-        return self._connection
-
     def _write(
         self, name: str, keys: Sequence[str], arguments: Sequence[Argument], identity: Sequence[Argument] | None = None
     ) -> Asking[CommitReply]:
         """Makes the owner's next write; `identity` tells it from any other, by default all arguments do."""
-        owned = self._ownership()
-        head = [*owned.arguments(), call_digest([name, *(identity or arguments)]), *_NO_DESCRIPTIONS]
+        head = [*self._owned.ownership.arguments(), call_digest([name, *(identity or arguments)]), *_NO_DESCRIPTIONS]
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
-        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
-            self._owned = owned.after_write()
+        self._owned.advance(reply)
         return reply
 
     def _write_barrier(self, connection: RedisConnection) -> None:
-        self._must("barrier", self.ask(self._write("barrier", [self.keys.control], ["", ""]), connection))
-
-    def _must(self, what: str, reply: CommitReply) -> CommitReply:
-        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
-            return reply
-        if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
-            raise FencedError(self._home.topology_id, reply.status is CommitStatus.DROPPED)
-        if what == "apply" and reply.status in (CommitStatus.TYPE, CommitStatus.LIMIT):
-            raise StateRefusedError(
-                f"{self.name}, refuses what it had accepted: {reply.detail}; something other than txbatch has changed "
-                "it since; mend that, and run again: the group is decided, nothing is lost, and the next run applies it"
-            ).about(Trouble.STATE_VALUE)
-        raise StateRefusedError(
-            f"{self.name}: {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
-        ).about(trouble_of(reply.status))
+        reply = self.ask(self._write("barrier", [self.keys.control], ["", ""]), connection)
+        self._owned.require("cannot confirm what is durable", reply)
 
     def _named(self, reply: CommitReply) -> CommitReply:
         """Returns a reply whose detail names the shard, unless it names a key of the user's."""

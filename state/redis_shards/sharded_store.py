@@ -33,14 +33,14 @@ from state.fault_points import reached
 from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_field
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from state.records.topology_overview import FoundTopology
-from state.redis_server.fitness import ServerWatch
+from state.redis_owner.arguments import CommitTooLargeError, commit_arguments
+from state.redis_owner.fitness import ServerWatch
+from state.redis_owner.slot import ConnectionOptions
+from state.redis_owner.store import ACQUIRE_TRIES, RedisStore
 from state.redis_shards.asking import Asking, Result, asked_together
 from state.redis_shards.copies import PartCopy, wards_of
 from state.redis_shards.decisions import Decision, decided_after
 from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
-from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
-from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
-from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble
 
 Given = TypeVar("Given")
@@ -135,7 +135,7 @@ class ShardedStore(RedisStore):
         """
         if not super().has_records():  # its server came back without home: the shards know what it was
             for shard in self._shards:
-                life = shard.records().fields("generation", "topology", "fence")
+                life = shard.fields("generation", "topology", "fence")
                 topology = life.get("topology", topology)
                 asked["new_generation"] = life.get("generation", asked["new_generation"])
                 asked["above"] = max(asked.get("above", ""), life.get("fence", ""), key=_counter_of)
@@ -221,7 +221,7 @@ class ShardedStore(RedisStore):
     # What a start finds
 
     def _taken(self, topology: str, shard: Shard) -> ShardStanding | None:
-        owned = self._ownership()
+        owned = self.ownership
         return shard.take(owned.fence, owned.generation, topology)
 
     def _recovered(self, found: FoundTopology, standings: Sequence[ShardStanding]) -> FoundTopology:

@@ -13,7 +13,7 @@ from state.attempt import TransactionAttempt
 from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.commits.write_set import WriteSet
 from state.errors import StateUnreachableError
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from state.values.state_kind import StateKind, ValueType
 from tests.support.chaos.nemesis.history import CHECKER, History, Operations, Reads, Verdict, record_commits, verdict
 

@@ -16,8 +16,8 @@ from state.commits.commit import CommitStatus
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.redis_client.connection import pairs_of, text_of
+from state.redis_owner.store import RedisStore
 from state.redis_server.program import find_server_program
-from state.redis_topology.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.conftest import absent, redis_program
 from tests.support.stores.builders import acquire, attempt, commit_of, writes

@@ -21,9 +21,9 @@ from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state import fault_points, snapshot
 from state.errors import StateRefusedError, TransactionError
+from state.redis_admin.topology import RedisTopology
 from state.redis_client.connection import pairs_of, text_of
 from state.redis_server.program import find_server_program
-from state.redis_shards.sharded_topology import ShardedTopology
 from state.values.state_kind import StateKind
 from tests.support.stores.moving_servers import ClusteredServers, await_
 from tests.support.topologies.kept_states import kept_topology
@@ -73,13 +73,13 @@ def run_until(topology_id: str, url: str, point: str, visit: int) -> None:
 
 def counts_on(url: str, topology_id: str) -> dict[str, int]:
     """The word counts of all shards, each once."""
-    with closing(ShardedTopology(url, topology_id)) as topology:
+    with closing(RedisTopology(url, topology_id)) as topology:
         pieces = topology.records().entries("counts", StateKind.HASH)
         return {text_of(word): int(counted) for piece in pieces for word, counted in piece}
 
 
 def sums_of_sets(url: str, topology_id: str) -> dict[str, float]:
-    with closing(ShardedTopology(url, topology_id)) as topology:
+    with closing(RedisTopology(url, topology_id)) as topology:
         records = topology.records()
         found = [
             entry

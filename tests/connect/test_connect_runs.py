@@ -21,7 +21,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from state.errors import EngineError, TopologyError, UserCodeError
 from state.kinds.handles import declared_states
-from state.redis_shards.snapshots import snapshot
+from state.redis_admin.snapshots import snapshot
 from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario
 from tests.support.scenarios.reference_fold import fold

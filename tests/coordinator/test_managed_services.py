@@ -19,9 +19,10 @@ from state.keys import Keys
 from state.kinds.state_family import PartType
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection
+from state.redis_owner.store import RedisStore
 from state.redis_server.measured_facts import measure
-from state.redis_topology.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
+from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import acquire, commit_of, declaring, described_state, writes
 from tests.support.stores.service_profiles import PROFILES, Profile, ServiceClient, service
 from tests.support.topologies.words import WORDS, counts_of_words, words_topology
@@ -78,7 +79,7 @@ def test_a_large_commit_is_exact_and_every_level_that_cannot_be_given_is_refused
     assert store.commit(commit).status is CommitStatus.OK
     assert client.hlen("{big}:names") == 6_000
     assert client.hget("{big}:names", "5999") == b"value 5999"
-    assert store.drop().deleted == 4
+    assert admin_of(store).drop().deleted == 4
     assert client.longest <= 3_999
 
 
@@ -91,7 +92,7 @@ def test_a_commit_to_more_keys_than_a_call_can_declare_is_exact_on_a_node_of_a_c
     assert store.commit(commit_of(WriteSet(dict(parts)))).status is CommitStatus.OK
     assert [client.get(f"{{parts}}:of:{n}") for n in (0, 4_999)] == [b"0", b"4999"]
     assert client.longest == 3_999
-    assert store.drop().deleted > 5_000
+    assert admin_of(store).drop().deleted > 5_000
 
 
 @pytest.mark.parametrize("client", RUNNING, ids=named, indirect=True)

@@ -9,7 +9,9 @@ import pytest
 from coordinator.run import NAME_PAUSE_S, newer_run_named
 from state.errors import FencedError, StateUnreachableError
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunFigures, RunIdentity, to_json
-from state.redis_topology.store import RedisStore
+from state.redis_admin.onlooker import Onlooker
+from state.redis_admin.pulse import PulseSender
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire
 
@@ -32,7 +34,7 @@ def said_by_the_older(
 def test_the_newer_run_is_named_once_it_has_told_where_it_runs(backend: Backend) -> None:
     older, newer = new_store(backend, "a" * 32), new_store(backend, "b" * 32)
     assert "by a newer coordinator, so this run stops" in said_by_the_older(older)
-    sender = newer.pulse_sender()
+    sender = PulseSender(newer)
     run = RunIdentity(fence=sender.fence, host="node7", pid=8713, user="ada")
     sender.send({RUN_FIELD: to_json(run), NOW_FIELD: to_json(RunFigures()), SEEN_FIELD: "1.0"})
     assert "by a newer coordinator on node7, pid 8713, as ada, so this run stops" in said_by_the_older(older)
@@ -41,7 +43,7 @@ def test_the_newer_run_is_named_once_it_has_told_where_it_runs(backend: Backend)
 
 def test_it_is_given_a_moment_to_tell(backend: Backend) -> None:
     older, newer = new_store(backend, "a" * 32), new_store(backend, "b" * 32)
-    sender, pauses = newer.pulse_sender(), list[float]()
+    sender, pauses = PulseSender(newer), list[float]()
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
@@ -56,17 +58,17 @@ def test_it_is_given_a_moment_to_tell(backend: Backend) -> None:
 def test_a_server_that_cannot_be_asked_is_not_waited_for(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     older, pauses = new_store(backend, "a" * 32), list[float]()
 
-    def unreachable() -> None:
+    def unreachable(*_: object, **__: object) -> None:
         raise StateUnreachableError("no answer")
 
-    monkeypatch.setattr(older, "overview", unreachable)
+    monkeypatch.setattr(Onlooker, "overview", unreachable)
     assert "by a newer coordinator, so this run stops" in said_by_the_older(older, pause=pauses.append)
     assert pauses == []
 
 
 def test_what_an_older_run_has_told_names_nobody(backend: Backend) -> None:
     older = new_store(backend, "a" * 32)
-    sender = older.pulse_sender()
+    sender = PulseSender(older)
     run = RunIdentity(fence=sender.fence, host="node1", pid=1, user="eve")
     sender.send({RUN_FIELD: to_json(run), NOW_FIELD: to_json(RunFigures()), SEEN_FIELD: "1.0"})
     new_store(backend, "b" * 32)

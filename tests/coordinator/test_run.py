@@ -14,7 +14,7 @@ from coordinator.server_choice import choose_server
 from coordinator.watching.run_observer import RunBegan, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
-from state.redis_topology.reader import URL_VARIABLE
+from state.redis_owner.reader import URL_VARIABLE
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, build
 

@@ -14,7 +14,7 @@ from coordinator.topology.planning.plan import make_plan
 from coordinator.trying.bolt_trial import run_bolt
 from coordinator.watching.statistics.run_report import tables_of
 from examples.word_count import CountWords, StoreCounts
-from state.redis_shards.snapshots import Snapshot
+from state.redis_admin.snapshots import Snapshot
 from tests.support.topologies.example_topologies import EXAMPLES
 
 HOSTILE = "<script>alert(1)</script>"

@@ -21,7 +21,7 @@ from coordinator.operating.cli.app import app
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.signals import STOP_TIMEOUT_S
 from coordinator.watching.telemetry.health import TURN_MAX_S
-from state.redis_topology.reader import URL_VARIABLE
+from state.redis_owner.reader import URL_VARIABLE
 from tests.support.telemetry.metric_names import queried_names
 from tests.support.telemetry.prometheus import program
 

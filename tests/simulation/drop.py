@@ -8,8 +8,8 @@ from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.engines.simulated.process import Caller, Ended, Process
 from coordinator.engines.simulated.timeline import Timeline
 from state.keys import Keys
+from state.redis_admin.drop import drop_topology
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.drop import drop_topology
 from tests.simulation.sim_server import SimServer
 from tests.simulation.workload import TOPOLOGY_ID
 

@@ -22,8 +22,8 @@ from coordinator.plain.plain_topology import PlainTopology
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from state.codec import CodecError
+from state.redis_admin.offset_records import TIMEOUT_S, RedisOffsetRecords
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords
 from tests.simulation.plain_workload import PLAIN_ID
 from tests.simulation.sim_server import SimServer
 from tests.support.runs.waves_at_once import WavesAtOnce

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from coordinator.transactional.machine.releases import Releases
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.simulation.durable import SimOwnConnection, play, released_at_once
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from state.commits.state_writes import StateWrites
-from state.redis_topology import arguments as redis_arguments
+from state.redis_owner import arguments as redis_arguments
 from state.values.state_kind import KEEP_ALL
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.kept import KeptSimulation

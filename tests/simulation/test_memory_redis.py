@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from state.redis_client.function_library import LIBRARY_NAME, library_code
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.simulation.memory_redis import MemoryRedis, dump_of
 from tests.support.stores.builders import dump
 from tests.support.stores.random_calls import Story, sent

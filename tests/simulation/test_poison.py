@@ -15,7 +15,7 @@ import pytest
 from coordinator.engines.simulated.timeline import SimulationStuckError
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from state.redis_topology import arguments as redis_arguments
+from state.redis_owner import arguments as redis_arguments
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.patch import LIBRARY, Patch
 from tests.simulation.mutants.patch import planted as planted_in_source

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from state.commits.dead_letters import DeadLetter
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders

@@ -6,8 +6,9 @@ import pytest
 
 from state import HashState
 from state.errors import FencedError
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.spark.bolts import Store, numbers_topology
+from tests.support.stores.admin import admin_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -30,8 +31,8 @@ def test_a_run_whose_topology_is_dropped_says_so_and_leaves_nothing(cluster, sto
     def drop_it(statistics):
         if statistics.committed >= 4 and not connected:
             dropping = RedisStore(cluster.redis_url, topology.topology_id)
-            connected.append(dropping.connected_runs())
-            dropping.drop()
+            connected.append(admin_of(dropping).connected_runs())
+            admin_of(dropping).drop()
             dropping.close()
 
     with pytest.raises(FencedError, match=f"topology '{topology.topology_id}' was dropped during this run"):

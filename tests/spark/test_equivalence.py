@@ -19,7 +19,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from examples import global_count, ledger, top_k, word_count
 from state.kinds.handles import DeclaredState, declared_states
-from state.redis_shards.snapshots import snapshot
+from state.redis_admin.snapshots import snapshot
 from tests.support.spark.bolts import Pass, Store, numbers_topology
 from tests.support.spark.partitioned import Ranges, RangesEmitter
 from tests.support.spark.shapes import (

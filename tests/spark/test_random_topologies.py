@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from state.kinds.handles import declared_states
-from state.redis_shards.snapshots import snapshot
+from state.redis_admin.snapshots import snapshot
 from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario
 from tests.support.scenarios.reference_fold import fold

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.stores.builders import NONCE, acquire
 
 OpenStore = Callable[..., RedisStore]

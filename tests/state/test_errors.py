@@ -11,7 +11,7 @@ import pytest
 from state import errors
 from state.codec import CodecError
 from state.commits.state_writes import OrderMattersError
-from state.redis_topology.arguments import CommitTooLargeError
+from state.redis_owner.arguments import CommitTooLargeError
 
 ARGUMENTS: dict[type, Any] = {
     errors.StaleReadError: ("{wc}:counts", 4, 5),

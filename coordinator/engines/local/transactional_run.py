@@ -35,10 +35,10 @@ from state.errors import TopologyError
 from state.html_tables import bounded_table, section
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily, named_part, part_of_text
+from state.redis_admin.snapshots import Snapshot, snapshot
 from state.redis_client.connection import RedisConnection
 from state.redis_client.presence import retire_run
-from state.redis_shards.snapshots import Snapshot, snapshot
-from state.redis_topology.reader import RedisReader
+from state.redis_owner.reader import RedisReader
 
 ANSWER_TIMEOUT_S = 10.0
 

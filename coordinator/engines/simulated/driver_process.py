@@ -24,7 +24,7 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.surroundings import Surroundings
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
+from state.redis_owner.reader import READ_TIMEOUT_S, RedisReader
 
 WINDOWS = (1, 2, 4, 8)
 SLOTS = (None, None, 1, 2)

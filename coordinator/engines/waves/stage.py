@@ -34,7 +34,7 @@ from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WavePro
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 from state.kinds.session import StateReader
-from state.redis_topology.reader import RedisReader, load_redis_url
+from state.redis_owner.reader import RedisReader, load_redis_url
 
 Ended = tuple[TransactionAttempt, AttemptResult | None]
 """An attempt that a task has ended, and its result; None if its bolt did not have to run."""

@@ -23,7 +23,7 @@ from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, G
 from coordinator.watching.failure_cause import CrashKind
 from state.attempt import Attempts
 from state.errors import EngineError
-from state.redis_topology.reader import save_redis_url
+from state.redis_owner.reader import save_redis_url
 
 _LOG = logging.getLogger("txbatch")
 PROCESSING, COMMIT = "processing", "commit"

@@ -28,7 +28,7 @@ from coordinator.transactional.options import EngineName
 from coordinator.watching.log_records import LogFormat, formatter_of, logs_of
 from state.records.durability import DurabilityLevel
 from state.redis_client.address import PLAINTEXT_VARIABLE, from_environment, redact, secrets_in
-from state.redis_topology.reader import URL_VARIABLE
+from state.redis_owner.reader import URL_VARIABLE
 
 SERVER = "Server and durability"
 SPARK = "Spark"

@@ -8,8 +8,8 @@ from statistics import median
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted
 from state.records.durability import ALMOST_ALWAYS, ServerDurability, how_to_set
-from state.redis_server.fitness import evicts_only_expiring, policy_of, product_of, unfitness, unknown_facts
-from state.redis_server.measured_durability import appendfsync_of
+from state.redis_owner.fitness import evicts_only_expiring, policy_of, product_of, unfitness, unknown_facts
+from state.redis_owner.measured_durability import appendfsync_of
 from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 MEMORY_WARN, MEMORY_FAIL = 0.80, 0.95

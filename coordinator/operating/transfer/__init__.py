@@ -2,5 +2,5 @@
 
 State and position travel together: an import restores a topology as it was after one committed transaction. Nothing
 here runs a topology; how a server reads and writes it is in
-`state/redis_topology/exporting.py` and `state/redis_topology/importing.py`.
+`state/redis_admin/exporting.py` and `state/redis_admin/importing.py`.
 """

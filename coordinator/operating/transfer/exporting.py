@@ -10,10 +10,10 @@ from coordinator.operating.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
 from state.printable import json_line
 from state.records.declared_states import DescribedState, declared_states_of, without_former
+from state.redis_admin.all_records import TRIES, RedisRecords
+from state.redis_admin.exporting import MovedError, busy_error, pieces_of
 from state.redis_client.function_library import STORED_FORMAT
-from state.redis_topology.all_records import TRIES, RedisRecords
-from state.redis_topology.exporting import MovedError, busy_error, pieces_of
-from state.redis_topology.refusals import refuse_remains
+from state.redis_owner.refusals import refuse_remains
 from state.troubles import Trouble
 
 VERSION = 1

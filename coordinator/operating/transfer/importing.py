@@ -15,9 +15,9 @@ from state.keys import RESERVED_NAME, Keys, is_chain
 from state.metadata import MetadataSum
 from state.records.declared_states import DescribedState, declared_states_of, shard_count_of, with_shards
 from state.records.stored_records import Entries, StoredPiece
+from state.redis_admin.importing import StateImport
 from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_client.function_library import STORED_FORMAT
-from state.redis_topology.importing import StateImport
 
 _METADATA = f"{RESERVED_NAME}:metadata"
 

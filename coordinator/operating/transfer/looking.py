@@ -15,8 +15,8 @@ from state.keys import member_name, split_member
 from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.refusals import another_life_error
+from state.redis_admin.all_records import RedisRecords
+from state.redis_owner.refusals import another_life_error
 from state.values.state_kind import KeptEnd, StateKind, ValueType
 
 

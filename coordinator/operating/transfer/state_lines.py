@@ -19,7 +19,7 @@ from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
 from state.records.declared_states import DescribedState
 from state.records.stored_records import OWN_KINDS, StoredPiece, StreamPosition
-from state.redis_topology.arguments import float_text
+from state.redis_owner.arguments import float_text
 from state.troubles import Trouble
 from state.values.number_text import decimal_of
 from state.values.state_kind import StateKind, ValueType

@@ -32,7 +32,7 @@ from state.errors import StateError, StateUnreachableError, TopologyError
 from state.printable import said_by
 from state.records.topology_overview import TopologyOverview
 from state.records.transaction_story import StoryChoice
-from state.redis_topology.onlooker import Onlooker
+from state.redis_admin.onlooker import Onlooker
 
 FOLDER = Path(__file__).parent
 PART_HEADER = "X-Txbatch-Part"

@@ -12,7 +12,7 @@ from types import FrameType
 from coordinator.operating.ui.dashboard import Pages, dashboard
 from coordinator.serving.guard import names_of
 from coordinator.serving.http_server import listening, server_of, url_of
-from state.redis_topology.onlooker import Onlooker
+from state.redis_admin.onlooker import Onlooker
 
 
 def serve(

@@ -36,7 +36,7 @@ from state.keys import parse_metadata_field
 from state.kinds.state_family import StateFamily
 from state.records.declared_states import with_beginnings, with_former
 from state.records.topology_overview import FoundTopology
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")

@@ -12,8 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from coordinator.watching.pulse.pulse_observer import PulseObserver
 from coordinator.watching.pulse.pulse_writer import PulseWriter
 from state.records.run_pulse import RunIdentity, to_json
+from state.redis_admin.pulse import PulseSender
 from state.redis_client.presence import pid_space
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 
 
 def pulse_observer(store: RedisStore, *, durability: str, history: int, master: str) -> PulseObserver:
@@ -27,7 +28,7 @@ def pulse_observer(store: RedisStore, *, durability: str, history: int, master: 
     """
 
     def start_writer() -> PulseWriter:
-        sender = store.pulse_sender()
+        sender = PulseSender(store)
         versions = {"python": platform.python_version()}
         versions |= {name: found for name in ("pyspark", "txbatch") if (found := _version(name))}
         identity = RunIdentity(

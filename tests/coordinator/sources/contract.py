@@ -36,7 +36,7 @@ from coordinator.transactional.options import RunOptions
 from state import ListState
 from state.codec import pack, unpack
 from state.errors import FailedException, FencedError, SourceError, StateRefusedError, UserCodeError
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 
 TOPOLOGY_ID = "source_contract"
 SPEC_BYTES_MAX = 10_000

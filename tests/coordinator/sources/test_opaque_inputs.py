@@ -29,7 +29,7 @@ from coordinator.transactional.options import RunOptions
 from state import HashState, ListState
 from state.attempt import TransactionAttempt
 from state.errors import TopologyError
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import killed_and_ended
 from tests.support.runs.quarantine_world import TOPOLOGY_ID, QuarantineWorld

@@ -20,11 +20,12 @@ from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import ReplayLimitError, SourceError, StateRefusedError, TopologyError
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend, redis_program, running_server, valkey_program
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import TextWorld
+from tests.support.stores.admin import admin_of
 
 pytestmark = pytest.mark.redis
 
@@ -144,7 +145,7 @@ def test_an_input_is_trimmed_when_it_is_durable_and_kept_while_a_batch_of_it_is_
         assert run.statistics.quarantined == [2]
         assert world.client.xlen(STREAM) >= 20, "the batch can be read again"
         store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
-        assert store.discard(store.quarantined()[0])
+        assert admin_of(store).discard(store.quarantined()[0])
         world.add(6)
         cluster.submit(builder.build(), options=options).run_until_idle()
         assert world.client.xlen(STREAM) == 0
@@ -255,7 +256,7 @@ def test_a_stream_is_not_trimmed_while_a_batch_of_it_is_quarantined(cluster, wor
     assert (run.statistics.quarantined, run.statistics.committed) == ([2], 2)
     assert [name for name, _ in world.client.xrange(STREAM)][4:8], "the batch can be read again"
     store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
-    assert store.discard(store.quarantined()[0])
+    assert admin_of(store).discard(store.quarantined()[0])
     world.add(4)
     cluster.submit(builder.build(), options=options).run_until_idle()
     assert world.client.xlen(STREAM) == 0

@@ -18,7 +18,7 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, Parti
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import ListState
 from state.errors import FailedException, FencedError, SourceError, UserCodeError
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 
 LEFT_OUT = -1
 """A row that was there before the first run began."""

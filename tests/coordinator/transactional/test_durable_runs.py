@@ -18,9 +18,9 @@ from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitStatus
 from state.errors import NotDurableError, StateRefusedError, TransactionError
 from state.records.durability import ServerDurability
+from state.redis_owner.barrier import Barrier
 from state.redis_server.program import find_server_program
 from state.redis_shards.sharded_store import ShardedStore
-from state.redis_topology.barrier import Barrier
 from state.troubles import Trouble
 from tests.conftest import redis_program
 from tests.support.runs.durable_runs import Hearing, committed_on, is_a_prefix, run_on

@@ -19,7 +19,7 @@ from examples.word_count import CountWords, StoreCounts
 from state.errors import TopologyError
 from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import TransactionStory
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.support.stores.builders import dump
 
 LINES = [f"a b{number} c{number % 3}" for number in range(12)]

@@ -45,8 +45,8 @@ READERS_SEE_HALVES = Mutant(
 DROP_LEAVES_HALVES = Mutant(
     "drop-names-what-it-finds",
     "A drop names only the keys that are there, so half of a lost write creates the others in the topology's next life.",
-    (Patch("state/redis_topology/drop.py", "[*own, *record_types(keys), *map(keys.state, owned.whole())]", "[*own]"),),
-    dies_in="tests/state/redis_topology/test_half_a_write.py"
+    (Patch("state/redis_admin/drop.py", "[*own, *record_types(keys), *map(keys.state, owned.whole())]", "[*own]"),),
+    dies_in="tests/state/redis_owner/test_half_a_write.py"
     "::test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped",
     spared="it takes a write that is torn before the first commit, a drop and one more start of the server",
 )
@@ -54,7 +54,7 @@ LIVES_COUNT_ALIKE = Mutant(
     "lives-count-alike",
     "Every life of a topology counts its writes from the same number.",
     (Patch(LIBRARY, "  return decimal(1 + (tonumber(string.sub(generation, 1, 8), 16) or 0))\n", "  return '1'\n"),),
-    dies_in="tests/state/redis_topology/test_half_a_write.py"
+    dies_in="tests/state/redis_owner/test_half_a_write.py"
     "::test_two_lives_of_a_topology_do_not_count_their_writes_alike",
     spared="it takes two cuts with a drop and a new start between them, and two lives that come equally far",
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import LIBRARY, Patch
 
-STORE = "state/redis_topology/store.py"
+STORE = "state/redis_owner/store.py"
 REGRESSED = "if not revision or revision < owner.revision then"
 LATER = "elseif revision > owner.revision then"
-SUITE = "tests/state/redis_topology/test_store.py"
-COMMITS = "tests/state/redis_topology/test_commit.py"
+SUITE = "tests/state/redis_owner/test_store.py"
+COMMITS = "tests/state/redis_owner/test_commit.py"
 
 NO_FENCE = Mutant(
     "no-fence",
@@ -80,8 +80,8 @@ METADATA_WITHOUT_WITNESS = Mutant(
         ),
         Patch(
             STORE,
-            "self._owned = owned.after_write()",
-            'self._owned = Ownership(owned.fence, owned.generation, owned.revision + (name == "commit"))',
+            "if self._owned.advance(reply):",
+            'if self._owned.advance(reply) if name == "commit" else reply.status in ("OK", "ALREADY"):',
         ),
     ),
     dies_in=SUITE,
@@ -197,8 +197,8 @@ DIGEST_BEFORE_SUM = Mutant(
     (
         Patch(
             STORE,
-            "            head = [*owned.arguments(), digest, str(change), *descriptions]",
-            "            head = [*owned.arguments(), digest, str(self._metadata_sum), *descriptions]",
+            "            head = [*self.ownership.arguments(), digest, str(change), *descriptions]",
+            "            head = [*self.ownership.arguments(), digest, str(self._metadata_sum), *descriptions]",
         ),
     ),
 )
@@ -259,7 +259,7 @@ DROP_WITHOUT_FENCE = Mutant(
             "  return true",
         ),
     ),
-    dies_in="tests/state/redis_topology/test_store.py",
+    dies_in="tests/state/redis_owner/test_store.py",
     spared="it takes a late call of a drop that finds a topology started since",
 )
 RIGHTS_UNCHECKED = Mutant(
@@ -288,13 +288,11 @@ STALE_READS = Mutant(
     "An executor believes what it reads, at whatever txid and of whichever run the state is.",
     (
         Patch(
-            "state/redis_topology/reader.py",
+            "state/redis_owner/reader.py",
             "        if not is_own or committed_txid != as_of_txid:",
             "        if False:",
         ),
-        Patch(
-            "state/redis_topology/reader.py", "        if is_own and committed_txid < as_of_txid:", "        if False:"
-        ),
+        Patch("state/redis_owner/reader.py", "        if is_own and committed_txid < as_of_txid:", "        if False:"),
     ),
 )
 

@@ -17,10 +17,10 @@ from state.records.durability import (
     confirmed_line,
     durable_txids,
 )
+from state.redis_admin.topology import RedisTopology
 from state.redis_client.connection import RedisConnection
-from state.redis_server.measured_durability import measure_durability
+from state.redis_owner.measured_durability import measure_durability
 from state.redis_server.program import find_server_program
-from state.redis_topology.topology import RedisTopology
 from tests.conftest import redis_program, running_server
 
 FSYNC, REPLICA = Durability(DurabilityLevel.FSYNC), Durability(DurabilityLevel.REPLICA, 2)

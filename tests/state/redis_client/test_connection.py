@@ -10,7 +10,7 @@ from redis._parsers.base import BaseParser
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TopologyError
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.redis_errors import Remedy, error_code, hint_for, remedy_of, stop_sentence
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.stores.scripted_client import Scripted, Time
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from state.errors import StateRefusedError, TopologyError
 from state.redis_client.address import require_encryption, require_encryption_at
-from state.redis_topology.reader import RedisReader, load_redis_url
+from state.redis_owner.reader import RedisReader, load_redis_url
 
 ADDRESSES = {"near": ["127.0.0.1", "::1"], "far": ["10.0.0.7"], "both": ["127.0.0.1", "10.0.0.7"], "nobody": []}
 

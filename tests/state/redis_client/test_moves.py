@@ -10,12 +10,13 @@ from redis import exceptions
 from redis._parsers.base import BaseParser
 
 from state.errors import StateRefusedError, StateUnreachableError, TopologyError
+from state.redis_admin.onlooker import onlooker_at
 from state.redis_client.address import places_of
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.redis_errors import Remedy
+from state.redis_owner.store import RedisStore
 from state.redis_server.program import find_server_program
-from state.redis_topology.onlooker import onlooker_at
-from state.redis_topology.store import RedisStore
+from tests.support.stores.admin import overview_of
 from tests.support.stores.builders import acquire
 from tests.support.stores.moving_servers import ClusteredServers, WatchedServers
 from tests.support.stores.scripted_client import Scripted, Time
@@ -202,5 +203,5 @@ def test_a_plain_address_of_a_node_says_where_the_topology_is(cluster):
     other = next(each for each in cluster.primaries() if each is not owner)
     store = RedisStore(f"redis://127.0.0.1:{other.port}", "moved")
     with pytest.raises(StateRefusedError, match=r"does not own this topology; write redis\+cluster://"):
-        store.overview()
+        overview_of(store)
     store.close()

@@ -27,10 +27,11 @@ from state.redis_client.rights import (
     acl_rules,
     require_all_rights,
 )
-from state.redis_topology.reader import RedisReader
-from state.redis_topology.store import RedisStore
+from state.redis_owner.reader import RedisReader
+from state.redis_owner.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.conftest import redis_program, running_server
+from tests.support.stores.admin import admin_of, overview_of
 from tests.support.stores.builders import (
     NONCE,
     acquire,
@@ -104,8 +105,8 @@ def whole_life(url):
         reader.read("z", StateKind.SORTED_SET, ["a"], 1)
         store.confirm()
         assert store.last_group() == (attempt(1),)
-        assert store.overview().committed_txid == 1
-        assert store.drop().deleted == 9
+        assert overview_of(store).committed_txid == 1
+        assert admin_of(store).drop().deleted == 9
 
 
 def test_the_printed_rights_are_enough(limited, client):
@@ -145,7 +146,7 @@ def test_each_missing_right_is_refused_at_start_before_any_write(limited, client
 
 def test_a_run_that_needs_a_level_is_refused_with_the_command_that_grants_it(limited, client, monkeypatch):
     synced = ServerDurability(has_append_file=True, appendfsync="always")
-    monkeypatch.setattr("state.redis_topology.topology.measure_durability", lambda *_: synced)
+    monkeypatch.setattr("state.redis_owner.slot.measure_durability", lambda *_: synced)
     client.execute_command("ACL", "SETUSER", "alice", "-hset")
     with opened(limited) as store, pytest.raises(StateRefusedError, match="`txbatch acl wc --durability fsync` prints"):
         store.check_server(Durability(DurabilityLevel.FSYNC, because="done files are deleted"))
@@ -160,7 +161,7 @@ def test_any_other_missing_right_is_refused_before_the_write_or_not_needed(limit
     client.execute_command("ACL", "SETUSER", "alice", f"-{command.lower()}")
     with opened(limited) as store:
         try:
-            assert store.drop().deleted == 1
+            assert admin_of(store).drop().deleted == 1
         except StateRefusedError as error:
             assert command.lower() in str(error)  # noqa: PT017 - either outcome is right, half a drop is not
             assert dump(client) == before
@@ -188,12 +189,12 @@ def test_a_user_who_may_not_name_or_list_connections_runs_and_drops_all_the_same
     with opened(limited) as run, opened(limited) as other:
         run.check_server()
         acquire(run)
-        assert other.connected_runs() == 1
+        assert admin_of(other).connected_runs() == 1
     client.execute_command("ACL", "SETUSER", "alice", f"-{command}")
     whole_life(limited)
     with opened(limited) as run, opened(limited) as other:
         acquire(run)
-        assert other.connected_runs() == 0
+        assert admin_of(other).connected_runs() == 0
         run.confirm()
 
 

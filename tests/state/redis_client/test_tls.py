@@ -11,7 +11,8 @@ from state.errors import StateRefusedError, StateUnreachableError
 from state.redis_client import connection as redis_connection
 from state.redis_client import whereabouts
 from state.redis_client.connection import RedisConnection, connect
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
+from tests.support.stores.admin import admin_of
 from tests.support.stores.tls_server import TlsServer, running_tls_server
 
 pytestmark = pytest.mark.redis
@@ -28,7 +29,7 @@ def check(url):
     store = RedisStore(url, "words", unreachable_timeout_s=0.1)
     try:
         store.check_server()
-        return store.overview()
+        return admin_of(store).overview()
     finally:
         store.close()
 

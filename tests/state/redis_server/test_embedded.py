@@ -18,9 +18,9 @@ import redis
 
 from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
+from state.redis_owner.store import RedisStore
 from state.redis_server import program as redis_program
 from state.redis_server.embedded import EmbeddedServer, socket_path_of
-from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 pytestmark = pytest.mark.redis

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import redis
 
+from state.redis_owner.store import RedisStore
 from state.redis_server.lossy_server import LossyServer
-from state.redis_topology.store import RedisStore
 
 
 class Struck:

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from coordinator.operating.ui.dashboard import Pages, dashboard
+from state.redis_admin.onlooker import Onlooker
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.onlooker import Onlooker
 from tests.support.dashboard.stored import NOW
 
 AT = NOW + 1

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from coordinator.operating.ui.dashboard import Pages, dashboard
+from state.redis_admin.onlooker import ANSWER_TIMEOUT_S
 from state.redis_client.connection import connect
-from state.redis_topology.onlooker import ANSWER_TIMEOUT_S
 from tests.support.dashboard.opened import AT, onlooker_of
 
 

@@ -16,7 +16,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.surroundings import Surroundings
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.runs.forgetful_world import BATCHES, CONTROL, COUNTS, TOPOLOGY_ID, folded, topology_on
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan

@@ -28,8 +28,8 @@ from coordinator.transactional.surroundings import Surroundings
 from state import HashState, ValueState
 from state.errors import TransactionError
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.reader import RedisReader
-from state.redis_topology.store import RedisStore
+from state.redis_owner.reader import RedisReader
+from state.redis_owner.store import RedisStore
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan
 

@@ -28,9 +28,9 @@ from coordinator.watching.statistics.run_statistics import RunStatistics
 from state import HashState
 from state.errors import FailedException, StateRefusedError
 from state.redis_client.connection import RedisConnection
+from state.redis_owner.reader import RedisReader
+from state.redis_owner.store import RedisStore
 from state.redis_server.in_memory import in_memory_client
-from state.redis_topology.reader import RedisReader
-from state.redis_topology.store import RedisStore
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan
 

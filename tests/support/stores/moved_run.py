@@ -16,7 +16,7 @@ from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection, connect, texts_by_name
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 from tests.support.stores.moving_servers import POLL_S, WAIT_S
 

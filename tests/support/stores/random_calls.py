@@ -18,9 +18,10 @@ from state.commits.dead_letters import add_letters, pack_letter
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.reader import RedisReader
-from state.redis_topology.store import RedisStore
+from state.redis_owner.reader import RedisReader
+from state.redis_owner.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind
+from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import attempt
 from tests.support.stores.random_writes import random_write_set
 
@@ -176,7 +177,7 @@ class Story:
 
     def _drop(self) -> None:
         if self._random.random() < 0.3:
-            self._random.choice(self._stores).drop()
+            admin_of(self._random.choice(self._stores)).drop()
             self._txid = 1
 
     def _vandalise(self) -> None:

@@ -9,7 +9,7 @@ import redis
 
 from state.commits.commit import Commit
 from state.commits.write_set import WriteSet
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, dump, unanswered
 from tests.support.stores.random_writes import random_write_set
 

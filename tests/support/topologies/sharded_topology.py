@@ -14,7 +14,7 @@ from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from state.redis_shards.sharded_topology import ShardedTopology
+from state.redis_admin.topology import RedisTopology
 from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
 
 _generations = count(1)
@@ -29,7 +29,7 @@ class Sharded:
 
     def __init__(self, client: Any, shard_count: int = 3) -> None:
         self.client, self.shard_count = client, shard_count
-        self.topology = ShardedTopology("redis://under-test", TOPOLOGY_ID, client=client)
+        self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=client)
 
     def run(self, last_txid: int | None = None) -> dict[str, Any]:
         """Runs it up to a transaction, or to its end, and returns its states."""

@@ -10,7 +10,7 @@ from coordinator.operating.cli.terminal import ask, say, say_json
 from state.errors import StateRefusedError, TopologyError
 from state.keys import check_name
 from state.printable import counted, one_line
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from state.troubles import Trouble
 from state.values.shards import SHARDS_MAX
 

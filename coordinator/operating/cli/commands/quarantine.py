@@ -35,7 +35,7 @@ from coordinator.transactional.start.republish_choice import records_of
 from state.commits.quarantine import QuarantineRecord
 from state.errors import TopologyError
 from state.printable import block, counted, one_line
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 
 Txid = Annotated[int, typer.Argument(metavar="TXID", min=1, help="The txid under which the batch was set aside.")]
 Txids = Annotated[

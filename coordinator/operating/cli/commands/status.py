@@ -25,7 +25,7 @@ from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
 from state.records.durability import DurabilityLevel, confirmed_line
 from state.records.run_pulse import RunPulse, Standing
 from state.records.topology_overview import TopologyOverview
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 
 LOOK_EVERY_S = 1.0
 LINE_EVERY_S = 5.0

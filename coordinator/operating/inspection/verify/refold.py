@@ -34,8 +34,8 @@ from state.errors import TopologyError
 from state.keys import NAME_LENGTH_MAX, parse_metadata_field
 from state.records.declared_states import DescribedState
 from state.records.stored_records import StateImage
+from state.redis_admin.topology import RedisTopology
 from state.redis_server.embedded import EmbeddedServer
-from state.redis_topology.topology import RedisTopology
 
 SCRATCH_PREFIX = "refold-"
 

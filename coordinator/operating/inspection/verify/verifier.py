@@ -30,9 +30,9 @@ from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.declared_states import HASH, DescribedState, OwnedKeys
 from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredRecords
+from state.redis_admin.all_records import RedisRecords
 from state.redis_client.function_library import FORMATS
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.refusals import another_life_error
+from state.redis_owner.refusals import another_life_error
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 

@@ -26,9 +26,9 @@ from coordinator.sources.records.record_format import BadRecordError
 from coordinator.sources.records.record_output import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OnBadRecord
 from state.errors import SourceError, TopologyError
 from state.printable import printable
+from state.redis_admin.offset_records import RedisOffsetRecords
 from state.redis_client.address import secrets_in
-from state.redis_topology.offset_records import RedisOffsetRecords
-from state.redis_topology.reader import URL_VARIABLE
+from state.redis_owner.reader import URL_VARIABLE
 
 FETCH_WAIT_S = 0.5
 _LOG = logging.getLogger("txbatch")

@@ -11,7 +11,8 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from state import HashState
 from state.errors import FencedError, StateRefusedError
 from state.keys import Keys
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
+from tests.support.stores.admin import admin_of
 from tests.support.topologies.components import Count, build
 
 ROWS = [["a", n] for n in range(8)]
@@ -52,7 +53,7 @@ def test_a_run_under_which_its_topology_is_dropped_says_so_and_leaves_nothing(sp
         run = cluster.submit(topology)
         for _ in range(ticks):
             run.tick()
-        assert store_of(cluster).drop().deleted
+        assert admin_of(store_of(cluster)).drop().deleted
         with pytest.raises(FencedError, match=DROPPED):
             run.run_until_idle()
         assert not list(cluster.client.scan_iter("*"))
@@ -65,7 +66,7 @@ def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_drop
         older = cluster.submit(topology)
         for _ in range(20):
             older.tick()
-        store_of(cluster).drop()
+        admin_of(store_of(cluster)).drop()
         newer = cluster.submit(topology)
         newer.tick()
         with pytest.raises(FencedError, match=DROPPED):

@@ -28,9 +28,9 @@ from coordinator.transactional.options import RunOptions
 from state import HashState
 from state.errors import TopologyError
 from state.records.stored_records import StoredPiece
-from state.redis_topology import exporting as redis_export
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin import exporting as redis_export
+from state.redis_admin.all_records import RedisRecords
+from state.redis_admin.topology import RedisTopology
 from tests.support.cli.in_process import txbatch
 
 pytestmark = pytest.mark.redis

@@ -22,11 +22,11 @@ from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state import HashState, snapshot
 from state.errors import StateRefusedError, TopologyError
+from state.redis_admin import topology as redis_topology
+from state.redis_admin.sharded_records import ShardedRecords
+from state.redis_admin.topology import RedisTopology
 from state.redis_client.connection import RedisConnection
-from state.redis_shards import sharded_topology
 from state.redis_shards.shard import Shard
-from state.redis_shards.sharded_records import ShardedRecords
-from state.redis_shards.sharded_topology import ShardedTopology
 from state.troubles import Trouble
 from state.values.shards import shard_of
 from state.values.state_kind import StateKind
@@ -235,7 +235,7 @@ def test_a_reader_that_may_not_ask_for_a_pause_tries_as_often(redis_backend):
 def test_a_slot_has_one_owner(redis_backend):
     """A topology and a shard of one name refuse each other, and no drop or import of the one touches the other."""
     client, named = redis_backend.client(), replace(parts_topology(6, 1), topology_id="typed.1")
-    sharded, other = Sharded(client), ShardedTopology("redis://under-test", "typed.1", client=client)
+    sharded, other = Sharded(client), RedisTopology("redis://under-test", "typed.1", client=client)
     sharded.run()
     packed = sharded.exported()
     sharded.topology.drop()
@@ -312,7 +312,7 @@ def test_an_import_of_fewer_shards_that_ends_half_way_leaves_none_for_good(redis
     sharded.run(last_txid=4)
     packed = sharded.exported()
     with (
-        mock.patch.object(sharded_topology, "drop_topology", side_effect=KeyboardInterrupt),
+        mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt),
         suppress(KeyboardInterrupt),
     ):
         sharded.put_back(packed, after)
@@ -321,7 +321,7 @@ def test_an_import_of_fewer_shards_that_ends_half_way_leaves_none_for_good(redis
     again.put_back(packed, after)
     assert sharded.client.keys("{typed.2}*") == []
     with (
-        mock.patch.object(sharded_topology, "drop_topology", side_effect=KeyboardInterrupt),
+        mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt),
         suppress(KeyboardInterrupt),
     ):
         sharded.put_back(packed, 3)

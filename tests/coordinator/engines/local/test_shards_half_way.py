@@ -21,9 +21,9 @@ from state import snapshot
 from state.errors import StateRefusedError, TopologyError
 from state.fault_points import installed
 from state.records.declared_states import declared_states_of
+from state.redis_admin.all_records import RedisRecords
 from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import SHARDED_FORMAT, STORED_FORMAT
-from state.redis_topology.all_records import RedisRecords
 from state.troubles import Trouble
 from tests.support.topologies.sharded_topology import Sharded, over
 from tests.support.topologies.typed_states import WORDS, KeepTyped, typed_topology
@@ -44,8 +44,8 @@ def sharded(redis_backend, monkeypatch) -> Sharded:
         return [[(number - 1) % len(places)] for number in range(len(places))]
 
     monkeypatch.setattr("state.redis_shards.sharded_store.wards_of", around)
-    monkeypatch.setattr("state.redis_shards.sharded_records.PAUSE_S", 0.0)
-    monkeypatch.setattr("state.redis_shards.sharded_records.STILL_S", 0.0)
+    monkeypatch.setattr("state.redis_admin.sharded_records.PAUSE_S", 0.0)
+    monkeypatch.setattr("state.redis_admin.sharded_records.STILL_S", 0.0)
     return Sharded(redis_backend.client())
 
 

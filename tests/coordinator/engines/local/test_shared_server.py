@@ -6,7 +6,8 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from state.errors import FencedError
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
+from tests.support.stores.admin import admin_of, overview_of
 from tests.support.topologies.components import Count, Lines, build
 
 SEED = 7
@@ -32,9 +33,9 @@ def test_a_run_that_has_ended_counts_as_running_no_longer(redis_backend):
     with LocalCluster(seed=SEED, redis_url=redis_backend.url) as cluster:
         run = cluster.submit(topology())
         store = RedisStore(redis_backend.url, "test", client=redis_backend.client())
-        assert store.connected_runs() == 1
+        assert admin_of(store).connected_runs() == 1
         run.run_until_idle()
-        assert store.connected_runs() == 0
+        assert admin_of(store).connected_runs() == 0
 
 
 def test_a_topology_that_is_dropped_and_started_with_an_equal_seed_is_another_one(redis_backend):
@@ -43,9 +44,9 @@ def test_a_topology_that_is_dropped_and_started_with_an_equal_seed_is_another_on
         with LocalCluster(seed=SEED, redis_url=redis_backend.url) as cluster:
             cluster.submit(topology()).run_until_idle()
             store = RedisStore(redis_backend.url, "test", client=cluster.client)
-            status = store.overview()
+            status = overview_of(store)
             assert status is not None
             generations.append((status.generation, status.fence))
-            store.drop()
+            admin_of(store).drop()
     assert len({generation for generation, _ in generations}) == 2
     assert len({fence for _, fence in generations}) == 2

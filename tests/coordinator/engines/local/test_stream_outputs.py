@@ -24,7 +24,7 @@ from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
 from state import StreamState
 from state.errors import StateRefusedError
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import killed_and_ended
 

@@ -23,8 +23,8 @@ from examples import word_count
 from state.errors import FailedException, TopologyError
 from state.kinds.handles import declared_states
 from state.kinds.hash_state import HashState
+from state.redis_admin.snapshots import snapshot
 from state.redis_server.embedded import EmbeddedServer
-from state.redis_shards.snapshots import snapshot
 from tests.support.case_names import shown
 from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from state.records.run_pulse import RunState
+from state.redis_admin.topology import RedisTopology
 from state.redis_server.embedded import EmbeddedServer
-from state.redis_topology.topology import RedisTopology
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 from tests.support.cli.processes import ran, started, stored
 

@@ -23,7 +23,7 @@ from coordinator.operating.cli.run_command import execute
 from coordinator.run_request import RunRequest
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state.redis_topology import topology as redis_topology
+from state.redis_admin import topology as redis_topology
 from tests.conftest import running_server
 from tests.support.cli.faulty_jobs import OTHER_MODULES
 from tests.support.cli.jobs import JobFolder

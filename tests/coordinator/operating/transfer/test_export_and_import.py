@@ -20,10 +20,10 @@ from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.transactional.options import RunOptions
 from state.errors import FencedError, StateRefusedError, TopologyError
-from state.redis_topology import exporting as redis_export
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.store import RedisStore
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin import exporting as redis_export
+from state.redis_admin.all_records import RedisRecords
+from state.redis_admin.topology import RedisTopology
+from state.redis_owner.store import RedisStore
 from state.values.state_kind import StateKind
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, dump

@@ -9,8 +9,8 @@ import pytest
 
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
+from state.redis_admin.topology import RedisTopology
 from state.redis_server.in_memory import in_memory_client
-from state.redis_topology.topology import RedisTopology
 from tests.support.runs.quarantine_world import POISON, SPOUTS, TOPOLOGY_ID, QuarantineWorld, fold, topology
 
 BATCHES = [["a", "b", "c", "d"], ["a", POISON, "c", "e"], ["b", "b", "b", "f"], ["a", "c", "c", POISON]]

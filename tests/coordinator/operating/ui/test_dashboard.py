@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from coordinator.operating.ui.dashboard import PART_HEADER
 from coordinator.serving.guard import HEADERS
 from coordinator.serving.http_server import server_of
-from state.redis_topology.onlooker import Onlooker
+from state.redis_admin.onlooker import Onlooker
 from tests.conftest import Backend
 from tests.support.dashboard.opened import opened
 from tests.support.dashboard.stored import (

@@ -26,9 +26,10 @@ from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError, TransactionError, UserCodeError
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.runs.quarantine_world import QuarantineWorld
 from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, growing, put, submit
+from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import attempt
 
 REMOVING = pytest.mark.parametrize("done", ["delete", "move"])
@@ -159,7 +160,7 @@ def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, d
     store, world = RedisStore("redis://memory", "growing", client=cluster.client), QuarantineWorld()
     world.server = cluster.client
     if is_dropped:
-        assert store.discard(store.quarantined()[0])
+        assert admin_of(store).discard(store.quarantined()[0])
     else:
         assert world.run(growing(inbox, **given), replay="all").replayed == {2: 7}
     left_out = {"m3", "m4"} if is_dropped else set()

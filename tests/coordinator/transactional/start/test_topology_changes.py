@@ -19,7 +19,7 @@ from coordinator.transactional.options import RunOptions
 from state import HashState, SetState, ValueState
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"

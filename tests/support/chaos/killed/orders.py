@@ -12,7 +12,7 @@ import redis
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter
 from state.keys import Keys
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.support.chaos.jobs import Kill, Site, await_true
 from tests.support.chaos.killed.case import Case, differences
 from tests.support.topologies.orders import refused_in, write_orders

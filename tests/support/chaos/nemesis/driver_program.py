@@ -33,13 +33,14 @@ from coordinator.watching.statistics.run_statistics import RunStatistics
 from state import fault_points
 from state.errors import TransactionError
 from state.redis_client import connection as redis_connection
-from state.redis_topology.reader import URL_VARIABLE
-from state.redis_topology.store import RedisStore
+from state.redis_owner.reader import URL_VARIABLE
+from state.redis_owner.store import RedisStore
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Notes, fate_visit
 from tests.support.chaos.nemesis.history import record_commits
 from tests.support.chaos.nemesis.ledger_job import topology
 from tests.support.chaos.nemesis.planted_bugs import plant
 from tests.support.runs.in_process_engine import InProcessEngine
+from tests.support.stores.admin import admin_of
 from tests.support.topologies.components import plan
 
 JOB = "tests.support.chaos.nemesis.ledger_job:topology"
@@ -94,7 +95,7 @@ def _store(spec: DriverSpec) -> RedisStore:
 def _drop(spec: DriverSpec, notes: Notes) -> None:
     store = _store(spec)
     store.check_server()
-    store.drop()
+    admin_of(store).drop()
     store.close()
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from state.commits.commit import Commit, CommitReply
 from state.commits.packed_writes import unpacked
 from state.commits.write_set import WriteSet
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.support.chaos.jobs import REPOSITORY
 
 CHECKER = REPOSITORY / ".programs" / "histories"

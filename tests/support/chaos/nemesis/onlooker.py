@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from state.errors import StateRefusedError, StateUnreachableError
-from state.redis_shards.snapshots import snapshot
+from state.redis_admin.snapshots import snapshot
 from state.troubles import Trouble
 from tests.support.chaos.nemesis.history import Reads
 from tests.support.chaos.nemesis.ledger_job import STATES

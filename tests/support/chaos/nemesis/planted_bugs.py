@@ -16,10 +16,10 @@ from coordinator.transactional.start import takeover
 from state.commits.commit import CommitStatus
 from state.keys import Keys
 from state.metadata import MetadataSum
+from state.redis_admin import topology as redis_topology
 from state.redis_client import connection as redis_connection
 from state.redis_client import function_library
-from state.redis_topology import store as redis_store
-from state.redis_topology import topology as redis_topology
+from state.redis_owner import store as redis_store
 
 NO_FENCE = [("elseif found[2] ~= owner.fence then", "elseif false then")]
 NO_REVISION = [

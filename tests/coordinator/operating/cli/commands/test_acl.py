@@ -10,8 +10,8 @@ import pytest
 
 from coordinator import run
 from coordinator.operating.transfer.exporting import export_state
-from state.redis_shards.sharded_topology import ShardedTopology
-from state.redis_topology.store import RedisStore
+from state.redis_admin.topology import RedisTopology
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire
@@ -55,7 +55,7 @@ def test_with_shards_the_printed_user_can_run_export_and_drop_the_topology(redis
     url = redis_backend.url.replace("unix://", "unix://alice@") + "?password=PASSWORD"
     try:
         run(replace(kept_topology(), shard_count=3), redis_url=url, engine="local")
-        with closing(ShardedTopology(url, "kept")) as topology:
+        with closing(RedisTopology(url, "kept")) as topology:
             export_state(topology.records(), io.BytesIO())
             assert topology.drop().left == ()
     finally:

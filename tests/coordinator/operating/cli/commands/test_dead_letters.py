@@ -14,7 +14,7 @@ from coordinator.operating.cli.letter_json import json_value
 from state.codec import pack, unpack
 from state.commits.dead_letters import add_letters, pack_letter
 from state.commits.write_set import WriteSet
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of

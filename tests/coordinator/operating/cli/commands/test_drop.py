@@ -13,8 +13,8 @@ import redis
 from coordinator.operating.cli.exits import exit_code_of
 from state.errors import FencedError
 from state.records.durability import Durability, DurabilityLevel
+from state.redis_owner.store import RedisStore
 from state.redis_server.embedded import EmbeddedServer
-from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts

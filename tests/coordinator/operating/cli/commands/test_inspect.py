@@ -12,7 +12,8 @@ from coordinator.operating.cli.commands.inspect import lines
 from coordinator.server_choice import choose_server
 from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
-from state.redis_topology.store import RedisStore
+from state.redis_admin.pulse import PulseSender
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
@@ -46,7 +47,7 @@ class TestOnAServer:
         acquire(store)
         store.store_metadata({"coordinator:1": ["in.txt", 0, 5], "coordinator:3": ["in.txt", 9, 12]})
         store.commit(commit_of(counts(a=1), attempt(1), attempt(2), forget=("coordinator:1",)))
-        store.pulse_sender().send({}, [(1, STORY.to_json())], kept=10)
+        PulseSender(store).send({}, [(1, STORY.to_json())], kept=10)
         yield redis_backend.url
         store.close()
 

@@ -25,7 +25,8 @@ from state.records.run_pulse import (
     to_json,
 )
 from state.records.topology_overview import TopologyOverview
-from state.redis_topology.store import RedisStore
+from state.redis_admin.pulse import PulseSender
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
@@ -175,7 +176,7 @@ class TestOnAServer:
         store.check_server()
         acquire(store, topology="graph", source_fingerprint="files")
         store.commit(commit_of(counts(a=1), attempt(1)))
-        sender = store.pulse_sender()
+        sender = PulseSender(store)
         run = replace(RUN, fence=sender.fence)
         figures = replace(FIGURES, at=time.time())
         sender.send({"run": to_json(run), "now": to_json(figures), "seen": str(time.time())})

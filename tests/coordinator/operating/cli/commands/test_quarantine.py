@@ -10,9 +10,10 @@ from coordinator.operating.cli.commands import quarantine
 from coordinator.operating.cli.run_lines import moment
 from state.commits.commit import Commit, SetAside
 from state.commits.write_set import WriteSet
-from state.redis_topology.store import RedisStore
+from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
+from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import acquire, attempt, record_of
 
 pytestmark = pytest.mark.redis
@@ -104,7 +105,7 @@ def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(
 ) -> None:
     def somebody_else_is_faster(question: str) -> bool:
         store = RedisStore(url, "words")
-        assert store.discard(store.quarantined()[1])
+        assert admin_of(store).discard(store.quarantined()[1])
         store.close()
         return True
 

@@ -12,8 +12,8 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Finding, Weight
 from coordinator.operating.inspection.verify.verifier import Verification, Verifier
 from coordinator.transactional.options import RunOptions
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.all_records import RedisRecords
+from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.topologies.kept_states import TOPOLOGY_ID, kept_topology
 

@@ -34,7 +34,7 @@ from state import HashState, ListState
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
 from state.metadata import MetadataSum
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import dump

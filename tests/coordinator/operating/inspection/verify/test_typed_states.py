@@ -13,7 +13,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Finding, Weight
 from coordinator.operating.inspection.verify.refold import refold
 from coordinator.operating.inspection.verify.verifier import Verification, Verifier
-from state.redis_topology.topology import RedisTopology
+from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.topologies.typed_states import TOPOLOGY_ID, typed_topology
 

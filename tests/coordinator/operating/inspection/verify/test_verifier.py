@@ -14,10 +14,10 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError
 from state.metadata import MetadataSum
+from state.redis_admin.all_records import RedisRecords
+from state.redis_admin.topology import RedisTopology
 from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import STORED_FORMAT
-from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import TOPOLOGY_ID, kept_topology

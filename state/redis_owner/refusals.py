@@ -1,0 +1,126 @@
+"""What a refusal by the function library means, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from state.commits.commit import CommitReply, CommitStatus, RefusalCause
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.redis_client.connection import RedisConnection
+from state.troubles import Trouble
+
+TORN_REMEDY = (
+    "restore its data from a copy taken at one moment; it holds part of a write: the server was restarted twice "
+    "after a power failure, and kept that part in its append-only file the first time; or something other than "
+    "txbatch wrote to the key that counts writes; or a cluster moved its slot under an older txbatch"
+)
+
+
+def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
+    """Refuses to read what is left of a topology that is being dropped, or has a part of a lost write in it."""
+    if "dropping" in control:
+        raise StateRefusedError(
+            f"topology {topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
+            f"{topology_id}` again"
+        ).about(Trouble.DROPPING)
+    if control.get("begun") != control.get("ended"):
+        raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
+
+
+class ReshapedError(StateRefusedError):
+    """The number of shards has changed under a reader, which has to look for them again before it reads again."""
+
+    def __init__(self, topology_id: str, now: str) -> None:
+        super().__init__(f"topology {topology_id!r} was imported meanwhile, and has its state {now} now; read it again")
+
+
+def another_life_error(topology_id: str) -> StateRefusedError:
+    return StateRefusedError(f"topology {topology_id!r} was dropped or imported while it was read; read it again")
+
+
+_ADVICE = {
+    RefusalCause.LETTERS_FULL: (
+        "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id} --until "
+        "TXID`, or raise the limit with builder.set_dead_letters(total=...)"
+    ),
+    RefusalCause.LETTER_GONE: ", and nothing was published; run the replay again for the others",
+    RefusalCause.OPERATIONS: "; cut smaller transactions",
+}
+"""Why a commit was refused -> what to do, to be added to what the library says; {id} is the topology's."""
+_TROUBLES = {"TORN": Trouble.TORN, "REGRESSED": Trouble.REGRESSED, "VERSION": Trouble.OTHER_VERSION}
+
+
+def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateRefusedError:
+    """Returns the error for an `acquire` that the library refused with this status and these details."""
+    if status == "SOURCE_CHANGED":
+        return StateRefusedError(
+            f"topology {topology_id!r} was started on another input: stored fingerprint {details[0]!r}, given "
+            f"{details[1]!r}; run `txbatch drop {topology_id}` to start over, choose another topology id, or "
+            "continue on the new input with --adopt"
+        ).about(Trouble.INPUT_CHANGED)
+    if status == "TOPOLOGY_CHANGED":
+        return StateRefusedError(
+            f"topology {topology_id!r} was changed on the server while this run was starting: stored description "
+            f"{details[0]!r}, given {details[1]!r}; start the run again"
+        )
+    if status == "DROPPING":
+        return StateRefusedError(
+            f"topology {topology_id!r} is being dropped, or its drop was interrupted; finish it with "
+            f"`txbatch drop {topology_id}`"
+        ).about(Trouble.DROPPING)
+    remedy = {
+        "TORN": f"start over with `txbatch drop {topology_id}`, or {TORN_REMEDY}",
+        "REGRESSED": f"restore the server's data, or start over with `txbatch drop {topology_id}`",
+        "VERSION": f"run the version of txbatch that wrote it, or start over with `txbatch drop {topology_id}`",
+    }.get(status, f"remove the key, or start over with `txbatch drop {topology_id}`")
+    return StateRefusedError(f"topology {topology_id!r} cannot start: {status}: {details[0]}; {remedy}").about(
+        trouble_of(status)
+    )
+
+
+def advised(topology_id: str, reply: CommitReply) -> CommitReply:
+    """Returns the answer to a commit; its detail ends with what to do, where there is one thing to do."""
+    return replace(reply, detail=reply.detail + _ADVICE.get(reply.cause, "").format(id=topology_id))
+
+
+def trouble_of(status: str) -> Trouble:
+    return _TROUBLES.get(status, Trouble.STATE_REFUSED)
+
+
+def state_not_as_left(reply: CommitReply) -> str:
+    """Returns what to do if the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.TORN:
+        return f"this run stops and has changed nothing since; {TORN_REMEDY}"
+    if reply.cause is RefusalCause.FIELD_DAMAGED:
+        return (
+            "what the server holds of the topology's own record is damaged; this run stops and has changed nothing "
+            "since; restore the server's data, or start over with `txbatch drop`"
+        )
+    if reply.cause is RefusalCause.KEY_GONE:
+        return (
+            "the topology was dropped, or the server has lost its state; this run stops; restore the server's "
+            "data, or run again to begin with the first transaction"
+        )
+    if reply.status is CommitStatus.REGRESSED:
+        return (
+            "the server has returned to an earlier state (a restored backup, a lagging replica, its last second or two "
+            "lost); this run stops and has changed nothing since; run again to continue from what the server holds now"
+        )
+    return "the state in Redis is not the one this run left; find out what changed it before you run again"
+
+
+def refuse_shard(connection: RedisConnection, keys: Keys) -> None:
+    """Refuses to take a shard of another topology for a topology; called before anything of it is changed.
+
+    Raises:
+        StateRefusedError: the slot is a shard's.
+    """
+    if not keys.is_shard and int(connection.call("EXISTS", keys.other_control)):
+        home, _, number = keys.topology_id.rpartition(".")
+        raise StateRefusedError(
+            f"topology id {keys.topology_id!r} is taken: its slot is shard {number} of topology {home!r}, whose state "
+            f"is there; choose another id; `txbatch drop {home}` deletes that topology with all of its shards, with "
+            f"--shards {int(number) + 1} or more also those that it no longer knows of"
+        ).about(Trouble.STATE_CHANGED)

@@ -1,0 +1,120 @@
+"""Quarantined batches on every backend: set aside with an empty commit, taken by a replay, dropped by an operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from state.commits.commit import Commit, CommitStatus, SetAside
+from state.commits.write_set import WriteSet
+from state.errors import StateRefusedError
+from tests.support.stores.admin import admin_of, overview_of
+from tests.support.stores.builders import acquire, attempt, counts, dump, record_of, unanswered, unchanged
+
+KEY = "{wc}:txbatch:quarantine"
+
+
+def set_aside(txid: int, limit: int = 10) -> Commit:
+    return Commit((attempt(txid),), WriteSet(), {"coordinator:1": txid}, set_aside=SetAside(record_of(txid), limit))
+
+
+def replay(of: int, txid: int) -> Commit:
+    return Commit((attempt(txid),), counts(a=5), replayed_txid=of)
+
+
+class TestSettingAside:
+    def test_the_transaction_is_committed_empty_together_with_its_record(self, store, client):
+        assert store.commit(set_aside(1)).status is CommitStatus.OK
+        assert store.quarantined() == [record_of(1)]
+        status = overview_of(store)
+        assert (status.committed_txid, status.quarantined_count, status.metadata_count) == (1, 1, 1)
+        assert all(key.startswith(b"{wc}:txbatch:") for key in dump(client)), "no state was written"
+
+    def test_the_same_commit_again_answers_already_and_adds_nothing(self, store, client):
+        with unanswered(store):
+            store.commit(set_aside(1, limit=1))
+        with unchanged(client):
+            assert store.commit(set_aside(1, limit=1)).status is CommitStatus.ALREADY
+
+    def test_a_full_quarantine_refuses_and_changes_nothing(self, store, client):
+        for txid in (1, 2):
+            store.commit(set_aside(txid, limit=2))
+        with unchanged(client):
+            reply = store.commit(set_aside(3, limit=2))
+            assert (reply.status, reply.detail) == (CommitStatus.FULL, "2")
+
+    def test_an_owner_that_was_fenced_sets_nothing_aside(self, started, client):
+        old, _ = started(), started("c" * 32)
+        with unchanged(client):
+            assert old.commit(set_aside(1)).status is CommitStatus.FENCED
+
+    def test_a_key_of_another_type_is_refused_before_anything_is_written(self, store, client):
+        client.set(KEY, "mine")
+        with unchanged(client):
+            assert store.commit(set_aside(1)).status is CommitStatus.TYPE
+
+
+class TestReplaying:
+    def test_the_record_goes_with_the_commit_that_publishes_it(self, store, client):
+        store.commit(set_aside(1))
+        assert store.commit(replay(1, 2)).status is CommitStatus.OK
+        assert store.quarantined() == []
+        assert client.hgetall("{wc}:counts") == {b"a": b"5"}
+
+    def test_the_same_replay_again_answers_already(self, store, client):
+        store.commit(set_aside(1))
+        with unanswered(store):
+            store.commit(replay(1, 2))
+        assert store.commit(replay(1, 2)).status is CommitStatus.ALREADY
+        assert client.hgetall("{wc}:counts") == {b"a": b"5"}
+
+    def test_a_batch_that_was_dropped_meanwhile_is_not_published(self, store, client):
+        store.commit(set_aside(1))
+        assert admin_of(store).discard(record_of(1))
+        with unchanged(client):
+            reply = store.commit(replay(1, 2))
+            assert (reply.status, reply.detail) == (CommitStatus.GONE, "1")
+
+    def test_a_batch_that_was_replayed_cannot_be_replayed_by_a_later_commit(self, store, client):
+        store.commit(set_aside(1))
+        store.commit(replay(1, 2))
+        assert store.commit(replay(1, 3)).status is CommitStatus.GONE
+        assert client.hgetall("{wc}:counts") == {b"a": b"5"}
+
+
+class TestDropping:
+    def test_a_drop_removes_that_record_and_no_other(self, store):
+        for txid in (1, 2):
+            store.commit(set_aside(txid))
+        assert admin_of(store).discard(record_of(2))
+        assert store.quarantined() == [record_of(1)]
+
+    def test_a_record_that_is_gone_is_not_dropped_twice(self, store):
+        store.commit(set_aside(1))
+        assert admin_of(store).discard(record_of(1))
+        assert not admin_of(store).discard(record_of(1))
+
+    def test_another_batch_in_its_place_stays(self, store):
+        store.commit(set_aside(1))
+        assert not admin_of(store).discard(record_of(1, metadata="another"))
+        assert store.quarantined() == [record_of(1)]
+
+    def test_a_drop_leaves_a_running_owner_its_topology(self, store):
+        store.commit(set_aside(1))
+        admin_of(store).discard(record_of(1))
+        assert store.commit(Commit((attempt(2),), counts(a=1))).status is CommitStatus.OK
+        store.confirm()
+
+    def test_a_drop_of_the_topology_takes_the_quarantine_along(self, store, client):
+        store.commit(set_aside(1))
+        admin_of(store).drop()
+        assert client.keys("{wc}:*") == []
+
+
+def test_quarantined_batches_without_a_control_key_stop_a_first_start(open_store, client):
+    client.hset(KEY, "1", record_of(1).packed())
+    with pytest.raises(StateRefusedError, match="quarantined batches are there"):
+        acquire(open_store())
+
+
+def test_a_topology_without_any_has_none(open_store):
+    assert open_store("other").quarantined() == []
