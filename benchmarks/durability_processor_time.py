@@ -23,7 +23,7 @@ import redis
 
 from benchmarks.durability_levels import SYNCS, server, servers
 from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
 

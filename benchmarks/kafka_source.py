@@ -22,12 +22,12 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCo
 from coordinated_bolt.streams.tuples import Tuple
 from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
+from coordinator.plain.kafka.partition_manager import PartitionManager
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
-from coordinator.sources.kafka.plain.partition_manager import PartitionManager
 from coordinator.sources.records.plain_formats import TextLine
 from coordinator.transactional.options import RunOptions
 from examples.kafka_to_redis import topology as page_views

@@ -20,15 +20,15 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCo
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import BaseSpout, SpoutOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run_plain import run_plain
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.testing.cluster.cluster import LocalCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,12 @@ require_own_packages()
 from state.lazy_exports import hand_on_lazily
 
 if TYPE_CHECKING:
-    from coordinator.engines.local.attempt_book import AttemptRecord, HeldPhase
-    from coordinator.engines.local.cluster import LocalCluster
-    from coordinator.engines.local.plain_run import PlainRun
-    from coordinator.engines.local.transactional_run import TransactionalRun
     from coordinator.exactly_once import ExactlyOnce, exactly_once
     from coordinator.fluent.stream import Stream, stream
     from coordinator.operating.topology_plan import TopologyPlan, plan
     from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
     from coordinator.plain.plain_options import PlainRunOptions
+    from coordinator.plain.plain_statistics import PlainStatistics
     from coordinator.plain.plain_topology import PlainTopology
     from coordinator.plain.plain_topology_builder import TopologyBuilder
     from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
@@ -46,11 +43,14 @@ if TYPE_CHECKING:
     from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
     from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, SpoutSpec
     from coordinator.start import BackgroundRun, RunStatus, start
+    from coordinator.testing.cluster.attempt_book import AttemptRecord, HeldPhase
+    from coordinator.testing.cluster.cluster import LocalCluster
+    from coordinator.testing.cluster.plain_run import PlainRun
+    from coordinator.testing.cluster.transactional_run import TransactionalRun
     from coordinator.topology.building.topology import Topology
     from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
     from coordinator.transactional.options import RunOptions
     from coordinator.trying.bolt_trial import BoltTrial, run_bolt
-    from coordinator.watching.statistics.plain_statistics import PlainStatistics
     from coordinator.watching.statistics.run_report import RunReport
     from coordinator.watching.statistics.run_statistics import RunStatistics
 

@@ -34,19 +34,19 @@ from typing import TYPE_CHECKING, Any
 from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import rare_collections
 from coordinator.topology.building.planned_tasks import said
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.run_observer import Observer
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.telemetry.run_logs import SlowLog
 from state.printable import counted
 
 if TYPE_CHECKING:
     from coordinator.engines.spark.session import SparkLease
-    from coordinator.engines.spark.spark_plain_engine import SparkPlainEngine
+    from coordinator.plain.spark.spark_plain_engine import SparkPlainEngine
 
 _LOG = logging.getLogger("txbatch")
 
@@ -124,7 +124,7 @@ def run_plain(
 
 
 def _engine(lease: SparkLease, plan: PlainPlan, code: str, options: PlainRunOptions) -> SparkPlainEngine:
-    from coordinator.engines.spark.spark_plain_engine import SparkPlainEngine
+    from coordinator.plain.spark.spark_plain_engine import SparkPlainEngine
 
     timeout_s = None if plan.message_timeout_s is None else 2 * plan.message_timeout_s
     return SparkPlainEngine(

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, cas
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import run_as
 from coordinator.run_plain import run_plain
@@ -23,7 +24,6 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.transactional.options import EngineName, RunOptions
 from coordinator.watching.run_observer import Observer
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_report import Figures, tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError

@@ -23,6 +23,42 @@ COMPANIONS = ("benchmarks", "examples", "tools")
 # Modules whose names say their place in a family: a command is named after what it calls.
 FAMILIES = ("coordinator/operating/cli/commands/*", "coordinator/operating/starter/template/*")
 
+# Who needs whom, from the inside: a ring imports itself and those before it. The longest name that fits counts.
+RINGS = ("kernel", "adapters", "plain", "tools")
+RING_OF = {
+    "state": "kernel",
+    "state/__init__": "entrances",
+    "state/redis_admin": "adapters",
+    "state/redis_server": "adapters",
+    "state/redis_shards": "adapters",
+    "coordinated_bolt": "kernel",
+    "committers": "kernel",
+    "coordinator": "entrances",
+    "coordinator/engines/connect": "adapters",
+    "coordinator/engines/spark": "adapters",
+    "coordinator/engines/waves": "kernel",
+    "coordinator/fluent": "adapters",
+    "coordinator/operating": "tools",
+    "coordinator/option_checks": "kernel",
+    "coordinator/plain": "plain",
+    "coordinator/proving": "tools",
+    "coordinator/serving": "adapters",
+    "coordinator/sources": "adapters",
+    "coordinator/sources/kafka/__init__": "entrances",  # its names are public, the plain spout's among them
+    "coordinator/spouts": "kernel",
+    "coordinator/testing": "tools",
+    "coordinator/topology": "kernel",
+    "coordinator/topology/pictures": "adapters",
+    "coordinator/transactional": "kernel",
+    "coordinator/trying": "tools",
+    "coordinator/watching": "kernel",
+    "coordinator/watching/pulse": "adapters",
+    "coordinator/watching/telemetry": "adapters",
+}
+"""Entrances compose what a run needs; they import every ring, and nothing but tools imports them."""
+SHOWN_IN_NOTEBOOKS = ("coordinator/topology/building/topology.py", "coordinator/topology/pictures/picture_maker")
+"""The one arrow outward: a topology that a notebook shows asks for its picture."""
+
 # The only room where a library may be imported; patterns of the file's path, `*` also across folders.
 GATED_LIBRARIES = {
     "redis": ("state/redis_*", "coordinator/sources/redis_streams/*"),
@@ -83,7 +119,7 @@ PURE_MODULES = (
     "coordinator/operating/inspection/verify/content_checks",
     "coordinator/operating/inspection/verify/record_checks",
     "coordinator/operating/inspection/wording",
-    "coordinator/engines/local/mailroom",
+    "coordinator/testing/cluster/mailroom",
     "coordinator/topology/pictures",
     "coordinator/plain/plain_wave_size",
     "coordinator/topology/planning",
@@ -93,9 +129,9 @@ PURE_MODULES = (
     "coordinator/sources/files/rotation",
     "coordinator/sources/kafka/offset_ranges",
     "coordinator/sources/kafka/opaque_coordinator",
-    "coordinator/sources/kafka/plain/partition_manager",
-    "coordinator/sources/kafka/plain/offset_record",
-    "coordinator/sources/kafka/plain/retry_manager",
+    "coordinator/plain/kafka/partition_manager",
+    "coordinator/plain/kafka/offset_record",
+    "coordinator/plain/kafka/retry_manager",
     "coordinator/sources/kafka/starting_point",
     "coordinator/sources/kafka/topic_coordinator",
     "coordinator/sources/kafka/topic_view",
@@ -204,6 +240,31 @@ def wrong_way_imports(root: Path) -> list[str]:
     return found
 
 
+def ring_of(module: str) -> str | None:
+    """The ring of a module, given by its path without the suffix; None outside the packages."""
+    fits = (name for name in RING_OF if f"{module}/".startswith(f"{name}/"))
+    return RING_OF.get(max(fits, key=len, default=""))
+
+
+def outward_imports(root: Path) -> list[str]:
+    """An import of a ring further out, whoever reads it, or of an entrance by anything but a tool."""
+    modules = {path.removesuffix(".py"): tree for path, tree in sources(root, *PACKAGES)}
+    found = []
+    for module, tree in modules.items():
+        ring = ring_of(module)
+        may_compose = ring in ("entrances", "tools")
+        allowed = {*RINGS[: RINGS.index(ring) + 1]} if ring in RINGS else set[str]()
+        for line, name in imports(tree):
+            path = name.replace(".", "/")
+            target = next((each for each in (path, path.rpartition("/")[0]) if each in modules), path)
+            theirs = ring_of(target)
+            exempt = f"{module}.py" == SCRIPT or (f"{module}.py", target) == SHOWN_IN_NOTEBOOKS
+            if theirs is None or theirs in allowed or may_compose or exempt:
+                continue
+            found.append(f"{module}.py:{line} of the {ring} imports {name} of the {theirs}")
+    return found
+
+
 def room_of(module: str) -> str:
     """The folder a module of ours lives in, seen from its package; a module outside the folders is its own room."""
     return "/".join(module.split(".")[:2])
@@ -230,12 +291,14 @@ def circles(root: Path) -> list[str]:
 
 
 def circles_of_modules(root: Path) -> list[str]:
-    """Modules that import each other, however long the way round; what only a type checker reads does not count."""
+    """Modules that import each other, however long the way round, be it for a type checker only.
+
+    What a package hands on lazily does not count.
+    """
     ways: dict[str, set[str]] = {}
     for path, tree in sources(root, *PACKAGES):
-        runs = [
-            node for node in tree.body if not isinstance(node, ast.If) or "TYPE_CHECKING" not in ast.unparse(node.test)
-        ]
+        hands_on = path.endswith("/__init__.py")
+        runs = [node for node in tree.body if not (hands_on and isinstance(node, ast.If))]
         ways[path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")] = {
             name for _, name in imports(ast.Module(runs, []))
         }
@@ -514,6 +577,7 @@ def unmirrored_rooms(root: Path) -> list[str]:
 
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
+    outward_imports,
     circles,
     circles_of_modules,
     crowded_rooms,

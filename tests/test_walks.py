@@ -20,8 +20,8 @@ import pytest
 
 from benchmarks.task_counts import with_tasks
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli.entry import main
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import LateEngine
@@ -111,7 +111,7 @@ def of_a_transaction(folder: Path) -> list[str]:
     with mock.patch.object(Coordinator, "run", walk.taken(Coordinator.run)):
         coordinator = run(words(folder), MemoryStore())
     assert coordinator.statistics.committed == 4
-    stands_in = ("coordinator/engines/simulated/", "coordinator/engines/waves/")
+    stands_in = ("coordinator/testing/simulated/", "coordinator/engines/waves/")
     return [module for module in walk.modules if not module.startswith(stands_in)]
 
 

@@ -9,13 +9,10 @@ import pickle
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinated_bolt.streams.tuples import Tuple
 from state.attempt import TransactionAttempt
-
-if TYPE_CHECKING:
-    from coordinated_bolt.components.context import TopologyContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +96,8 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
     Source: backtype.storm.hooks.ITaskHook, BaseTaskHook.
     """
 
-    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:  # noqa: B027
-        """Called first, when the hook is added (where the task runs)."""
+    def prepare(self, conf: Mapping[str, Any], context: Any) -> None:  # noqa: B027
+        """Called first, when the hook is added (where the task runs), with the `TopologyContext` of the task."""
 
     def emit(self, info: EmitInfo) -> None:  # noqa: B027
         """Called after the task has emitted a tuple."""
@@ -124,7 +121,7 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called last, after the bolt's `cleanup` or when the emitter is closed."""
 
 
-def install_hooks(context: TopologyContext, specs: Sequence[bytes]) -> None:
+def install_hooks(context: Any, specs: Sequence[bytes]) -> None:
     """Lets fresh copies of the topology's pickled hooks watch a task."""
     for spec in specs:
         context.add_task_hook(pickle.loads(spec))

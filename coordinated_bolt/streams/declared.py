@@ -12,6 +12,9 @@ from state.errors import TopologyError
 from state.keys import check_name
 
 DEFAULT_STREAM = "default"
+DEAD_LETTER_STREAM = "dead_letters"
+DEAD_LETTER_FIELDS = ("place", "record", "reason")
+"""What sources emit of bad records, where a bolt wants them."""
 UNTYPED: Mapping[str, Any] = MappingProxyType({})
 
 

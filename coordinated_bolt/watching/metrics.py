@@ -15,6 +15,9 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+BAD_RECORDS_COUNTER = "bad_records"
+REASON_COUNTER = "__bad_record: "
+"""Begins the counters of the kinds of reasons; the driver takes them out of what users see."""
 _STREAM_FIGURES = ("emitted", "transferred", "executed", "execute_ns")
 """The names of the figures by stream."""
 _FIGURES = ("finish_ns", "batches", "dead_letters")

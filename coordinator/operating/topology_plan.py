@@ -8,10 +8,10 @@ from typing import Any
 
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.topology.building.picture_maker import picture_of
 from coordinator.topology.building.planned_tasks import planned, undealt
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
+from coordinator.topology.pictures.picture_maker import picture_of
 from coordinator.topology.pictures.picture_texts import html_of, mermaid_of, text_of
 from coordinator.topology.pictures.svg_picture import svg_of
 from coordinator.topology.pictures.topology_picture import PicturedPlace, TopologyPicture

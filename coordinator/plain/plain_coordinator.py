@@ -12,21 +12,21 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from random import Random
 
-from coordinated_bolt.plain.message_packer import MessagePacker
-from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinated_bolt.plain.user_calls import close_all, end_on
 from coordinated_bolt.transport.frames import SealedFrame, WaveId, seal_frame
 from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.plain_engine import PlainEngine, PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_wave_size import PlainWaveSize
+from coordinator.plain.tasks.message_packer import MessagePacker
+from coordinator.plain.tasks.spout_task import SpoutTask
+from coordinator.plain.tasks.user_calls import close_all, end_on
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from state.errors import EngineError, WaveCrashError
 from state.fault_points import reached
 from state.printable import counted

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
+from coordinator.topology.building.component import Component, ComponentKind
+from coordinator.topology.building.topology import ComponentGraph
 
 MAX_SPOUT_PENDING = 100_000
 """In flight of a spout task, unless the topology says otherwise: what two waves of the usual size hold."""

@@ -12,8 +12,8 @@ from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.spouts import ISpout
 from coordinator.plain.plain_topology import MAX_SPOUT_PENDING, PlainTopology
 from coordinator.spouts.spout_kind import Spout
+from coordinator.topology.building.component import ComponentKind
 from coordinator.topology.building.component_configuration import SpoutDeclarer, topology_configuration
-from coordinator.topology.building.topology import ComponentKind
 from coordinator.topology.building.topology_builder import BoltDeclarer, GraphBuilder, described
 from coordinator.topology.building.topology_checks import check_message_timeout, check_parallelism, check_takes_tuples
 from state.errors import TopologyError

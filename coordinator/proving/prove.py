@@ -10,8 +10,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.simulated.fault_plan import Strike, fewest
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.proving.evidence import (
     first_difference,
@@ -30,6 +28,8 @@ from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Sched
 from coordinator.proving.stage_play import StagePlay
 from coordinator.proving.subject import PROVE_INSTEAD, described_tasks, provable, with_other_tasks
 from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.simulated.fault_plan import Strike, fewest
 from coordinator.topology.building.topology import DEFAULT_MESSAGE_TIMEOUT_S, Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, TransactionError, UserCodeError

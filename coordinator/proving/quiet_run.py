@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.engines.local.cluster import IN_MEMORY, LocalCluster
-from coordinator.engines.local.recorder import Emission
 from coordinator.proving.watch import Watch
+from coordinator.testing.cluster.cluster import IN_MEMORY, LocalCluster
+from coordinator.testing.cluster.recorder import Emission
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.commits.packed_writes import unpacked

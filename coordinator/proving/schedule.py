@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
-from coordinator.engines.simulated.fault_plan import DRIVER_POINTS, TASK_POINTS, FaultPlan, Strike, swarm_of
 from coordinator.proving.quiet_run import Kept
+from coordinator.testing.simulated.fault_plan import DRIVER_POINTS, TASK_POINTS, FaultPlan, Strike, swarm_of
 from state.errors import TopologyError, TransactionError
 
 OTHER_TASKS, OTHER_ORDER = "tasks.are_other", "tuples.come_in_another_order"

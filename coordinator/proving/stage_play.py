@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import groupby
 from random import Random
 
-from coordinator.engines.local.pickling import pickle_spec
-from coordinator.engines.simulated.driver_process import DriverProcess
-from coordinator.engines.simulated.executors import Stage
-from coordinator.engines.simulated.fault_plan import TASK_POINTS
-from coordinator.engines.simulated.process import Process
-from coordinator.engines.simulated.sim_engine import Job
-from coordinator.engines.simulated.timeline import Timeline
 from coordinator.engines.waves.shares import ShareStage
 from coordinator.engines.waves.stage import CommitStage, EmitterStage, MeetingStage, ProcessingStage
 from coordinator.proving.quiet_run import Kept, letters_of
 from coordinator.proving.schedule import OTHER_TASKS, Played, Schedule
 from coordinator.proving.subject import described_tasks, with_other_tasks
+from coordinator.testing.cluster.pickling import pickle_spec
+from coordinator.testing.simulated.driver_process import DriverProcess
+from coordinator.testing.simulated.executors import Stage
+from coordinator.testing.simulated.fault_plan import TASK_POINTS
+from coordinator.testing.simulated.process import Process
+from coordinator.testing.simulated.sim_engine import Job
+from coordinator.testing.simulated.timeline import Timeline
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
 from state.errors import (

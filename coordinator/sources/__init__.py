@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from state.lazy_exports import hand_on_lazily
 
 if TYPE_CHECKING:
+    from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
     from coordinator.sources.batches import Batches
     from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
     from coordinator.sources.files.csv_files import CsvFiles
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from coordinator.sources.records.json_fields import JsonFields
     from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
     from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-    from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
     from coordinator.sources.redis_streams.redis_streams import RedisStreams
     from coordinator.sources.several.inputs import Inputs, first
 

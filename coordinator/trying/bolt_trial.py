@@ -9,9 +9,9 @@ from typing import Any
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.recorder import Emission
 from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.recorder import Emission
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import described
 from coordinator.transactional.assembly import has_external_effects

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.recorder import Emission
-from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.spouts.row_spout import RowSpout
-from coordinator.topology.building.picture_maker import class_name
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.recorder import Emission
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
+from coordinator.topology.pictures.picture_maker import class_name
 from coordinator.transactional.options import RunOptions
 from state.commits.dead_letters import DeadLetter
 from state.commits.packed_writes import unpacked

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from operator import index
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from state.commits.write_set import WriteSet
 from state.errors import TopologyError
@@ -22,10 +22,24 @@ from state.values.expiry import When, expiry_ms
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import Retention, StateKind, ValueType
 
-if TYPE_CHECKING:
-    from state.kinds.state_handle import StateHandle
 
-Handle = TypeVar("Handle", bound="StateHandle[Any]")
+class PartTemplate(Protocol):
+    """What each part of a family is: a state, see `StateHandle`."""
+
+    name: str
+    kind: StateKind
+    value_type: ValueType
+    field_type: ValueType
+    fields_expire: bool
+    prefetched_by: tuple[str, ...]
+    retention: Retention
+
+    def copied(self, session: StateSession) -> Self: ...
+    def attach(self, write_set: WriteSet) -> None: ...
+    def detach(self) -> None: ...
+
+
+Handle = TypeVar("Handle", bound=PartTemplate)
 ExpireAt = Callable[[Any], When]
 """part -> when its key goes."""
 

@@ -16,7 +16,7 @@ import pytest
 from redis.cluster import RedisCluster
 
 from coordinator import run
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state import fault_points, snapshot

@@ -13,10 +13,10 @@ from random import Random
 import pytest
 
 from benchmarks import transfers
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.exactly_once import exactly_once
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.start import start
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import EngineError, TopologyError, UserCodeError

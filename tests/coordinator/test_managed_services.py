@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.server_checks import check_server
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitStatus
 from state.commits.write_set import WriteSet

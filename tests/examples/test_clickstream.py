@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.clickstream import expected
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
 from examples.clickstream import DAY_S, PAUSE_S, CountVisits, date_of, make_data, topology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
 from examples.dedupe import AddOnce, make_data, topology

@@ -9,7 +9,7 @@ import fakeredis
 import pytest
 from confluent_kafka import Consumer
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from examples.kafka_to_redis import make_data, sample, topology
 from tests.support.examples.answers import fill
 from tests.support.examples.page import Section, replied

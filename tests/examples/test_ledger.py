@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.ledger import BANK, TRANSFER, make_data, topology
 from tests.support.examples.answers import books

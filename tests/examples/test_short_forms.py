@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.task_counts import with_tasks
 from coordinator import Topology, prove
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples import clickstream, dedupe, ledger, short_forms, top_k, word_count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.task_counts import with_tasks
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.top_k import make_data, topology
 from tests.support.examples.answers import top_k

@@ -6,9 +6,9 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import FinishedCallback
-from coordinated_bolt.plain.messages import MessageKind
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.plain.tasks.messages import MessageKind
 from tests.support.topologies.batch_components import (
     TIMEOUT_S,
     Diary,

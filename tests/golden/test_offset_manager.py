@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.plain.partition_manager import AfterFail, OffsetManager, PartitionManager
-from coordinator.sources.kafka.plain.retry_manager import RetryRules
+from coordinator.plain.kafka.partition_manager import AfterFail, OffsetManager, PartitionManager
+from coordinator.plain.kafka.retry_manager import RetryRules
 
 pytestmark = pytest.mark.case(id="G11")
 

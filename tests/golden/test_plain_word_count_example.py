@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from examples.plain_word_count import SENTENCES, topology
 
 WORDS = Counter(word for sentence in SENTENCES for word in sentence.split())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.plain.partition_set import partitions_of
-from coordinator.sources.kafka.plain.retry_manager import RetryManager, RetryRules
+from coordinator.plain.kafka.partition_set import partitions_of
+from coordinator.plain.kafka.retry_manager import RetryManager, RetryRules
 from state.errors import TopologyError
 
 pytestmark = pytest.mark.case(id="G10")

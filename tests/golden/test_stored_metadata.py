@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from tests.support.topologies.components import Count
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from tests.support.topologies.words import words_topology
 

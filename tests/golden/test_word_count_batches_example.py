@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from benchmarks.task_counts import with_tasks
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from examples import word_count, word_count_batches
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from coordinator.engines.simulated.fault_plan import Strike
+from coordinator.testing.simulated.fault_plan import Strike
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, pairs, singles
 from tests.simulation.playing import played, settle

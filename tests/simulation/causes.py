@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.engines.simulated.fault_plan import Strike
+from coordinator.testing.simulated.fault_plan import Strike
 from state.errors import FencedError, StateRefusedError, StateUnreachableError, TransactionError
 from tests.simulation.invariants import ViolatedError
 

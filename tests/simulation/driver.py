@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from coordinator.engines.simulated.driver_process import WINDOWS, DriverProcess
-from coordinator.engines.simulated.fault_plan import FaultPlan
-from coordinator.engines.simulated.process import Ended
-from coordinator.engines.simulated.timeline import Timeline
+from coordinator.testing.simulated.driver_process import WINDOWS, DriverProcess
+from coordinator.testing.simulated.fault_plan import FaultPlan
+from coordinator.testing.simulated.process import Ended
+from coordinator.testing.simulated.timeline import Timeline
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from coordinator.engines.simulated.fault_plan import FaultPlan
-from coordinator.engines.simulated.process import Caller, Ended, Process
-from coordinator.engines.simulated.timeline import Timeline
+from coordinator.testing.simulated.fault_plan import FaultPlan
+from coordinator.testing.simulated.process import Caller, Ended, Process
+from coordinator.testing.simulated.timeline import Timeline
 from state.keys import Keys
 from state.redis_admin.drop import drop_topology
 from state.redis_client.connection import RedisConnection

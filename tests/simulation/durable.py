@@ -14,7 +14,7 @@ from typing import Any
 
 import redis
 
-from coordinator.engines.simulated.process import Caller
+from coordinator.testing.simulated.process import Caller
 from coordinator.transactional.machine.releases import Releases
 from state.attempt import TransactionAttempt
 from tests.simulation.append_only_file import Moment

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 
-from coordinator.engines.simulated.fault_plan import Strike
+from coordinator.testing.simulated.fault_plan import Strike
 from tests.simulation.fault_rates import RATES
 from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import simulate

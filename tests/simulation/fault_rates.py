@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.engines.simulated.fault_plan import DRIVER_POINTS, PLAIN_POINTS, TASK_POINTS, swarm_of
+from coordinator.testing.simulated.fault_plan import DRIVER_POINTS, PLAIN_POINTS, TASK_POINTS, swarm_of
 
 RATES: dict[str, tuple[float, ...]] = {
     # the server, at each call

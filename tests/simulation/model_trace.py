@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from coordinator.engines.simulated.process import Caller
+from coordinator.testing.simulated.process import Caller
 from state.keys import Keys, parse_metadata_field
 from tests.simulation.sim_server import SimServer
 from tests.simulation.workload import PARTITIONS, TOPOLOGY_ID

@@ -7,18 +7,18 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.simulated.executors import Executors, TaskDiedError
-from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
-from coordinator.engines.simulated.process import Caller, Ended, Process
-from coordinator.engines.simulated.timeline import Timeline
-from coordinator.engines.spark.plain_stage import BoltStage, wave_drained
-from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.engines.waves.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
+from coordinator.plain.spark.plain_stage import BoltStage, wave_drained
+from coordinator.plain.spark.spark_plain_engine import emitted_parts
+from coordinator.testing.simulated.executors import Executors, TaskDiedError
+from coordinator.testing.simulated.fault_plan import TASK_POINTS, FaultPlan
+from coordinator.testing.simulated.process import Caller, Ended, Process
+from coordinator.testing.simulated.timeline import Timeline
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from state.codec import CodecError

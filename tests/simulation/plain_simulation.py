@@ -9,8 +9,8 @@ import pickle
 from collections import Counter
 from random import Random
 
-from coordinator.engines.simulated.process import Process
-from coordinator.engines.simulated.timeline import Timeline
+from coordinator.testing.simulated.process import Process
+from coordinator.testing.simulated.timeline import Timeline
 from state.errors import StateError, TransactionError, UserCodeError, WaveCrashError
 from state.fault_points import installed
 from tests.simulation.invariants import ViolatedError

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.engines.simulated.fault_plan import FaultPlan
+from coordinator.plain.kafka.partition_manager import OffsetManager
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.sources.kafka.plain.partition_manager import OffsetManager
+from coordinator.testing.simulated.fault_plan import FaultPlan
 from state.errors import FailedException, StateError
 
 PLAIN_ID = "plain"

@@ -16,7 +16,7 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from coordinator.engines.simulated.process import Process
+from coordinator.testing.simulated.process import Process
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.quarantine import QuarantineRecord, unpack_record

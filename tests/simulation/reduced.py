@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coordinator.engines.simulated.fault_plan import Strike, fewest
+from coordinator.testing.simulated.fault_plan import Strike, fewest
 from tests.simulation.scenario import Outcome
 from tests.simulation.simulation import simulate
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
-from coordinator.engines.simulated.fault_plan import FaultPlan, Strike
+from coordinator.testing.simulated.fault_plan import FaultPlan, Strike
 from tests.simulation.fault_rates import swarm_rates
 from tests.simulation.workload import ROWS, SPOUTS
 

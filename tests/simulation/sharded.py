@@ -14,8 +14,8 @@ from typing import Any
 
 import redis
 
-from coordinator.engines.simulated.fault_plan import SHARD_POINTS
-from coordinator.engines.simulated.process import Caller, Process
+from coordinator.testing.simulated.fault_plan import SHARD_POINTS
+from coordinator.testing.simulated.process import Caller, Process
 from state.errors import TransactionError
 from state.keys import Keys
 from tests.simulation.driver import Driver, Program

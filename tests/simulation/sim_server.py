@@ -17,9 +17,9 @@ from typing import Any
 
 import redis
 
-from coordinator.engines.simulated.fault_plan import FaultPlan
-from coordinator.engines.simulated.process import Caller
-from coordinator.engines.simulated.timeline import Timeline
+from coordinator.testing.simulated.fault_plan import FaultPlan
+from coordinator.testing.simulated.process import Caller
+from coordinator.testing.simulated.timeline import Timeline
 from state.keys import Keys
 from state.redis_client.function_library import STORED_FORMAT
 from tests.simulation.append_only_file import HISTORY, AppendOnlyFile, Moment

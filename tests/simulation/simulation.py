@@ -14,10 +14,10 @@ from hashlib import blake2b
 from random import Random
 from typing import Any, TypeVar
 
-from coordinator.engines.simulated.driver_process import WINDOWS
-from coordinator.engines.simulated.process import Process
-from coordinator.engines.simulated.sim_engine import Job
-from coordinator.engines.simulated.timeline import Timeline
+from coordinator.testing.simulated.driver_process import WINDOWS
+from coordinator.testing.simulated.process import Process
+from coordinator.testing.simulated.sim_engine import Job
+from coordinator.testing.simulated.timeline import Timeline
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from committers import group_commit
-from coordinator.engines.simulated.timeline import SimulationStuckError
+from coordinator.testing.simulated.timeline import SimulationStuckError
 from coordinator.transactional.machine.releases import Releases
 from state.commits.dead_letters import add_letters
 from tests.simulation.aside import LEVELS, AsideSimulation

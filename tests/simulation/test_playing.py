@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
-from coordinator.engines.simulated.fault_plan import Strike
+from coordinator.testing.simulated.fault_plan import Strike
 from tests.simulation.__main__ import Progress, again, main
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, opportunities, pairs, singles

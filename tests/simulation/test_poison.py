@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from coordinator.engines.simulated.timeline import SimulationStuckError
+from coordinator.testing.simulated.timeline import SimulationStuckError
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.redis_owner import arguments as redis_arguments

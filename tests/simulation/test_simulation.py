@@ -21,10 +21,10 @@ import pytest
 
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
-from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinator.engines.simulated.fault_plan import FaultPlan, Strike
-from coordinator.engines.simulated.sim_engine import SimEngine
-from coordinator.sources.kafka.plain.partition_manager import OffsetManager
+from coordinator.plain.kafka.partition_manager import OffsetManager
+from coordinator.plain.tasks.spout_task import SpoutTask
+from coordinator.testing.simulated.fault_plan import FaultPlan, Strike
+from coordinator.testing.simulated.sim_engine import SimEngine
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.machine import commits, processing
 from coordinator.transactional.start import takeover

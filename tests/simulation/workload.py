@@ -16,7 +16,6 @@ from zlib import crc32
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
@@ -28,6 +27,7 @@ from coordinator.spouts.partitioned import (
     PartitionedEmitter,
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.testing.simulated.fault_plan import FaultPlan
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState

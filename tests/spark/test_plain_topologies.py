@@ -12,10 +12,10 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run_plain import run_plain
 from coordinator.start import RunStatus, start
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from examples import plain_word_count
 from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
 from tests.support.spark.bolts import note, notes, once

@@ -1,4 +1,4 @@
-"""Values on real Spark: what tests/coordinator/engines/local/test_values.py says of the local cluster."""
+"""Values on real Spark: what tests/coordinator/testing/cluster/test_values.py says of the local cluster."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from coordinator.operating.cli.estimates import DonePart, TimeLeft, shown_time
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.watching.failure_cause import FailureCause
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import RecentRates
 from state.printable import counted

@@ -19,6 +19,7 @@ from coordinator.operating.cli.run_result import Reached, failure_printed, print
 from coordinator.operating.cli.signals import DrainOnSignal
 from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import run_as
 from coordinator.run_plain import run_plain
@@ -27,7 +28,6 @@ from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import EngineName, RunOptions
 from coordinator.watching.log_records import name_topology
 from coordinator.watching.run_observer import Observer
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.metrics_server import MetricsServer
 from coordinator.watching.telemetry.transaction_spans import TransactionSpans

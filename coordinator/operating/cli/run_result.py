@@ -14,10 +14,11 @@ from coordinator.operating.cli.figures import plain_summary_line, summary_line
 from coordinator.operating.cli.logs import log_sentence
 from coordinator.operating.cli.standard_streams import is_without_reader
 from coordinator.operating.cli.terminal import say, say_json, without
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
-from coordinator.topology.building.topology import ComponentKind, Topology
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.topology.building.component import ComponentKind
+from coordinator.topology.building.topology import Topology
 from coordinator.watching.statistics.run_statistics import RunStatistics, expired_when_written
 from state.errors import TransactionError
 from state.keys import Keys

@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator.operating.transfer.exporting import described_states
 from coordinator.operating.transfer.state_lines import lines_of
-from coordinator.topology.building.picture_maker import held_in_words
+from coordinator.topology.pictures.picture_maker import held_in_words
 from state.errors import TopologyError
 from state.keys import member_name, split_member
 from state.kinds.state_family import named_part

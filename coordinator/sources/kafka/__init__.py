@@ -5,11 +5,11 @@ decisions out. Only `topic`, `partition_reader`, `broker_errors` and `GroupMirro
 outside this folder imports confluent_kafka.
 """
 
+from coordinator.plain.kafka.kafka_spout import KafkaSpout
+from coordinator.plain.kafka.retry_manager import RetryRules
 from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
-from coordinator.sources.kafka.plain.retry_manager import RetryRules
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 
 __all__ = [

@@ -9,7 +9,8 @@ from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.declared import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.watching.metrics import BAD_RECORDS_COUNTER, REASON_COUNTER
 from coordinator.option_checks import refuse_unknown
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from state.codec import CodecError
@@ -17,11 +18,6 @@ from state.errors import BadInputError, TopologyError
 from state.printable import one_line, printable
 from state.values.own_copy import own_copy
 
-DEAD_LETTER_STREAM = "dead_letters"
-DEAD_LETTER_FIELDS = ("place", "record", "reason")
-BAD_RECORDS_COUNTER = "bad_records"
-REASON_COUNTER = "__bad_record: "
-"""Begins the counters of the kinds of reasons; the driver takes them out of what users see."""
 KINDS_MAX = 8
 """Kinds of reasons that one task tells of one attempt."""
 _SHOWN_VALUE = re.compile(r"\b(is|holds) .*(?=, which| of type)|(?<=: ).*")

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinator.spouts.row_spout import RowSpout
-from coordinator.topology.building.topology import LETTERS, Subscription, Topology
+from coordinator.topology.building.component import LETTERS, Subscription
+from coordinator.topology.building.topology import Topology
 from state.errors import TopologyError
 
 

@@ -28,6 +28,7 @@ from coordinated_bolt.streams.groupings import (
 from coordinator.option_checks import names_in
 from coordinator.spouts.spout_kind import Spout
 from coordinator.spouts.transactional import lacks_coordinator
+from coordinator.topology.building.component import Component, ComponentKind, Subscription
 from coordinator.topology.building.component_configuration import (
     ComponentConfigurationDeclarer,
     SpoutDeclarer,
@@ -36,13 +37,7 @@ from coordinator.topology.building.component_configuration import (
     topology_configuration,
 )
 from coordinator.topology.building.planned_tasks import PLANNED_TASKS
-from coordinator.topology.building.topology import (
-    DEFAULT_MESSAGE_TIMEOUT_S,
-    Component,
-    ComponentKind,
-    Subscription,
-    Topology,
-)
+from coordinator.topology.building.topology import DEFAULT_MESSAGE_TIMEOUT_S, Topology
 from coordinator.topology.building.topology_checks import (
     check_graph,
     check_message_timeout,

@@ -11,7 +11,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallb
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.records import record_fields
-from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
+from coordinator.topology.building.component import Component, ComponentKind
+from coordinator.topology.building.topology import ComponentGraph
 from state.errors import TopologyError
 from state.keys import NAME_LENGTH_MAX, check_name
 from state.kinds.handles import declared_states

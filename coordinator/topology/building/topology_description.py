@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.topology.building.picture_maker import grouping_in_words
-from coordinator.topology.building.topology import Component, Topology
+from coordinator.topology.building.component import Component
+from coordinator.topology.building.grouping_words import grouping_in_words
+from coordinator.topology.building.topology import Topology
 from state.codec import digest64
 from state.errors import StateRefusedError
 from state.kinds.handles import DeclaredState, declared_states

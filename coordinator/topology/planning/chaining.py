@@ -21,7 +21,8 @@ from dataclasses import replace
 from coordinated_bolt.streams.groupings import LocalOrShuffleGrouping, NoneGrouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.topology.building.topology import Component, ComponentGraph
+from coordinator.topology.building.component import Component
+from coordinator.topology.building.topology import ComponentGraph
 
 Chain = tuple[str, ...]
 """Component ids in flow order, the head first; many chains have no other."""

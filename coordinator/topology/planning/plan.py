@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinator.spouts.spout_kind import SpoutKind
-from coordinator.topology.building.topology import ComponentKind, Topology
+from coordinator.topology.building.component import ComponentKind
+from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.chaining import (
     chained_wirings,
     chains_of,

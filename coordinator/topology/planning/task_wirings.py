@@ -15,7 +15,8 @@ from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, LocalOrShuffleGrouping, ShippedGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
-from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
+from coordinator.topology.building.component import Component, ComponentKind
+from coordinator.topology.building.topology import ComponentGraph
 from state.errors import TopologyError
 from state.troubles import Trouble
 

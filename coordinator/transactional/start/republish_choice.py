@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
+from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
 from coordinator.topology.building.letter_streams import letter_stream
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.machine.republication import Republication

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, REASON_COUNTER
+from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
+from coordinated_bolt.watching.metrics import REASON_COUNTER
 from state.printable import counted, one_line
 
 KINDS_KEPT = 50

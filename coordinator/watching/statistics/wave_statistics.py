@@ -158,6 +158,10 @@ class WaveStatistics:
         """Returns a count of the run by second, 0 before the first result."""
         return round(count / self.seconds, 1) if self.seconds > 0 else 0.0
 
+    def own_counters(self) -> list[tuple[str, str, int]]:
+        """Returns name, meaning and count of the metrics that only this kind of run has."""
+        return []
+
     def first_wave(self) -> WaveTime | None:
         """Returns how long the first wave took; None if it has not ended, or nobody has measured it."""
         return next(iter(self.history.waves.points()), None)

@@ -22,7 +22,6 @@ from coordinator.watching.run_observer import (
     TurnEnded,
     WaveEnded,
 )
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.attempt import Attempts
@@ -122,8 +121,7 @@ class RunMetrics:
         made = [*self._of_waves(families, statistics), *_of_components(families, statistics)]
         if isinstance(statistics, RunStatistics):
             made += self._of_transactions(families, statistics)
-        elif isinstance(statistics, PlainStatistics):
-            made += _of_messages(families, statistics)
+        made += (families.counter(*counted) for counted in statistics.own_counters())
         self._made = tuple(made)
 
     def _of_waves(self, of: _Families, statistics: WaveStatistics) -> Iterator[Any]:
@@ -191,12 +189,6 @@ class RunMetrics:
         )
         yield of.counter("txbatch_quarantined_batches", "Batches this run has set aside.", len(statistics.quarantined))
         yield of.counter("txbatch_dead_letters", "Tuples that were refused and stored.", statistics.dead_letters)
-
-
-def _of_messages(of: _Families, statistics: PlainStatistics) -> Iterator[Any]:
-    yield of.counter("txbatch_emitted_tuples", "Tuples the spouts emitted, replays included.", statistics.emitted)
-    yield of.counter("txbatch_acked_messages", "Messages that were processed.", statistics.acked)
-    yield of.counter("txbatch_failed_messages", "Messages that failed.", statistics.failed)
 
 
 def _of_components(of: _Families, statistics: WaveStatistics) -> Iterator[Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.transport import outbox as outbox_module
 from coordinated_bolt.transport.frames import Frame, FrameKind, WaveId
 from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
+from coordinator.plain.tasks.message_packer import MessagePacker
 from state.codec import CodecError, unpack
 from tests.support.tasks.messages import tuple_message
 from tests.support.tasks.wirings import attempt

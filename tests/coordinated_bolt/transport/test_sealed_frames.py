@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.plain.message_packer import contents_of
 from coordinated_bolt.transport.blocks import Arrived, Inbox
 from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId, frame_target, open_frame, seal_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinator.plain.tasks.message_packer import contents_of
 from state.codec import CodecError
 from tests.support.tasks.wirings import attempt
 

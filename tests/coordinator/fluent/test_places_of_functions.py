@@ -14,9 +14,9 @@ from itertools import count
 import pytest
 
 from coordinator import Mistake, prove
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.spark.shipping import pickle_spec, topology_modules
 from coordinator.fluent.stream import Stream
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.planning.plan import make_plan
 from state import HashState, SetState, SortedSetState
 from state.errors import TopologyError, UserCodeError

@@ -14,11 +14,11 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinated_bolt.wiring import Coordination
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from state import HashState
 from state.errors import TopologyError
 

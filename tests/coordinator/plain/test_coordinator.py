@@ -8,11 +8,11 @@ import pytest
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.transport.frames import open_frame
 from coordinator.plain.plain_engine import WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.plain.tasks.messages import MessageKind
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.transactional.engine import WaveCrashed

@@ -10,13 +10,13 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.plain.bolt_task import BoltTask
-from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.plain.tasks.bolt_task import BoltTask
+from coordinator.plain.tasks.spout_task import SpoutTask
 from coordinator.spouts.memory import FeederSpout
-from coordinator.topology.building.topology import ComponentKind
+from coordinator.topology.building.component import ComponentKind
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import TopologyError

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.transport.frames import FrameKind, WaveId, open_frame, seal_frame
-from coordinator.engines.spark.plain_stage import BoltStage
-from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.plain.spark.plain_stage import BoltStage
+from coordinator.plain.spark.spark_plain_engine import emitted_parts
+from coordinator.plain.tasks.messages import MessageKind
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.tasks.wire import messages_of

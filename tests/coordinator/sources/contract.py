@@ -27,10 +27,10 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import ListState

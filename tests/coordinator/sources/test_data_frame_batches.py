@@ -8,7 +8,6 @@ import pickle
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.data_frame_batches import (
     Catalogue,
     ColumnRanges,
@@ -19,6 +18,7 @@ from coordinator.sources.data_frame_batches import (
     Versions,
 )
 from coordinator.spouts.run_so_far import FormerInput
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TopologyError
 from tests.support.sources.reading import standing

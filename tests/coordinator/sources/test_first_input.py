@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coordinator import FixedBatchesSpout, prove, stream
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources import CsvFiles, Follow, Inputs, RedisStreams, TextFiles, first
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state import HashState

@@ -14,11 +14,11 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
 from coordinator import run, stream
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.prove import prove
 from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, TextFiles
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout
 from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions

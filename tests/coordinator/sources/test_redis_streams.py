@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import pytest
 import redis
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources import Inputs
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.redis_streams import stream_reader
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import ReplayLimitError, SourceError, StateRefusedError, TopologyError

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from tests.support.case_names import shown

@@ -8,11 +8,11 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
+from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
 from coordinator.operating.cli.run_result import _summary, _warnings
 from coordinator.server_choice import ServerChoice
 from coordinator.sources.files.line_files import JsonLines
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import HashState

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions

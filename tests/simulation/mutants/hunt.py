@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from unittest import mock
 
-from coordinator.engines.simulated.timeline import Timeline
+from coordinator.testing.simulated.timeline import Timeline
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.mutant import SIMULATION, Mutant
 from tests.simulation.mutants.patch import ROOT, planted

@@ -6,9 +6,9 @@ from tests.simulation.mutants.mutant import Mutant
 from tests.simulation.mutants.patch import Patch
 
 ACKER = "coordinated_bolt/completeness/acker.py"
-PARTITION = "coordinator/sources/kafka/plain/partition_manager.py"
+PARTITION = "coordinator/plain/kafka/partition_manager.py"
 GOLDEN_ACKS = "tests/golden/test_acks.py"
-KAFKA_SPOUT = "tests/coordinator/sources/kafka/plain/test_kafka_spout.py"
+KAFKA_SPOUT = "tests/coordinator/plain/kafka/test_kafka_spout.py"
 WAVES = "tests/coordinator/plain/test_waves.py"
 FEW = "one seed in seven is a plain topology, and of those played none needs it"
 NO_KAFKA = "the plain topologies of the simulation do not read Kafka"
@@ -24,10 +24,10 @@ VALUE_NOT_XORED = Mutant(
     "plain-ack-value-not-xored",
     "An ack reports the edge that came, and not those that went.",
     (
-        Patch("coordinated_bolt/plain/output_collector.py", "ack(root, edge ^ ack_value)", "ack(root, edge)"),
-        Patch("coordinated_bolt/plain/bolt_task.py", "ack(root, edge ^ tup.ack_value)", "ack(root, edge)"),
+        Patch("coordinator/plain/tasks/output_collector.py", "ack(root, edge ^ ack_value)", "ack(root, edge)"),
+        Patch("coordinator/plain/tasks/bolt_task.py", "ack(root, edge ^ tup.ack_value)", "ack(root, edge)"),
     ),
-    dies_in="tests/coordinated_bolt/plain/test_output_collector.py",
+    dies_in="tests/coordinator/plain/tasks/test_output_collector.py",
     spared=FEW,
 )
 SECOND_INIT = Mutant(
@@ -47,7 +47,7 @@ EARLY_FAIL_LOST = Mutant(
     "plain-fail-before-init-lost",
     "A FAIL that overtakes its INIT is forgotten, as in JStorm.",
     (Patch(ACKER, "        tree.failed = True", "        tree.failed = tree.initialised"),),
-    dies_in="tests/coordinated_bolt/plain/test_acker_task.py::test_jstorm_a_fail_before_init_is_kept",
+    dies_in="tests/coordinator/plain/tasks/test_acker_task.py::test_jstorm_a_fail_before_init_is_kept",
     spared="an acker of a wave tells only what is acked, and a tree that failed stays open",
 )
 NO_REFRESH = Mutant(
@@ -68,12 +68,12 @@ LATE_ACK = Mutant(
     "An ack leaves its message pending, so it times out all the same.",
     (
         Patch(
-            "coordinated_bolt/plain/spout_task.py",
+            "coordinator/plain/tasks/spout_task.py",
             "pop, done, now_ns = self.collector.pending.pop,",
             "pop, done, now_ns = self.collector.pending.get,",
         ),
     ),
-    dies_in="tests/coordinated_bolt/plain/test_spout_task.py",
+    dies_in="tests/coordinator/plain/tasks/test_spout_task.py",
     spared=NO_TIMEOUTS,
 )
 UNNAMED_ACKED = Mutant(
@@ -81,7 +81,7 @@ UNNAMED_ACKED = Mutant(
     "A message that no acker has named after a wave is acked.",
     (
         Patch(
-            "coordinated_bolt/plain/spout_task.py",
+            "coordinator/plain/tasks/spout_task.py",
             "self._ack(message, now_ns) if root in acked else",
             "self._ack(message, now_ns) if True else",
         ),
@@ -94,17 +94,17 @@ UNANCHORED = Mutant(
     "What a bolt emits leaves no edge in the trees of its anchors.",
     (
         Patch(
-            "coordinated_bolt/plain/output_collector.py",
+            "coordinator/plain/tasks/output_collector.py",
             "            anchor.ack_value ^= edge  # only now",
             "            del edge  # only now",
         ),
         Patch(
-            "coordinated_bolt/plain/output_collector.py",
+            "coordinator/plain/tasks/output_collector.py",
             "strict=True):\n            anchor.ack_value ^= edge",
             "strict=True):\n            del anchor, edge",
         ),
     ),
-    dies_in="tests/coordinated_bolt/plain/test_output_collector.py",
+    dies_in="tests/coordinator/plain/tasks/test_output_collector.py",
     spared=FEW,
 )
 WAVE_ACK_BEFORE_CLOSED = Mutant(
@@ -136,7 +136,7 @@ CHAIN_CLEANUP_LOST = Mutant(
     "What a bolt emits in its cleanup stays in the inbox of the bolt chained to it.",
     (
         Patch(
-            "coordinated_bolt/plain/bolt_chain.py",
+            "coordinator/plain/tasks/bolt_chain.py",
             "else self._handed_over(place)",
             "else None",
         ),
@@ -174,7 +174,7 @@ RETRY_AT_ONCE = Mutant(
     "A message that failed is due at once.",
     (
         Patch(
-            "coordinator/sources/kafka/plain/retry_manager.py",
+            "coordinator/plain/kafka/retry_manager.py",
             "        found.due_ms = max(found.due_ms or 0, now_ms + self._rules.wait_ms(found.retries[number]))",
             "        found.due_ms = now_ms",
         ),
@@ -187,12 +187,12 @@ SUB_BATCH_UNHELD = Mutant(
     "A batch inside a plain topology acks its tree without the edges of the reports it was sent.",
     (
         Patch(
-            "coordinated_bolt/plain/coordinated_task.py",
+            "coordinator/plain/tasks/coordinated_task.py",
             "self._outbox.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))",
             "self._outbox.ack(root, sent)",
         ),
     ),
-    dies_in="tests/coordinated_bolt/plain/test_coordinated_task.py",
+    dies_in="tests/coordinator/plain/tasks/test_coordinated_task.py",
     spared="the plain topologies of the simulation hold no batches",
 )
 

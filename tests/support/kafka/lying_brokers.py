@@ -17,8 +17,8 @@ from unittest.mock import patch
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from coordinator.plain.kafka import kafka_spout
 from coordinator.sources.kafka import opaque_spout, partition_reader, topic, transactional_spout, worker_readers
-from coordinator.sources.kafka.plain import kafka_spout
 from tests.support.sources.growing_folder import Crash
 
 TOPIC, SERVERS = "t", "lying:9092"

@@ -12,8 +12,8 @@ from confluent_kafka import Producer, TopicPartition
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
 from state.attempt import TransactionAttempt

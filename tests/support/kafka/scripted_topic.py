@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator.plain.kafka.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.partition_reader import OutOfRangeError
-from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.starting_point import Bounds
 from coordinator.sources.kafka.topic import TopicState
 from tests.support.kafka.messages import context

@@ -7,11 +7,11 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.spark.plain_stage import BoltStage, wave_drained
-from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.engines.waves.stage_entry import Addressed, FrameFault, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.spark.plain_stage import BoltStage, wave_drained
+from coordinator.plain.spark.spark_plain_engine import emitted_parts
 from coordinator.transactional.engine import WaveCrashed
 from tests.support.runs.waves_at_once import WavesAtOnce
 

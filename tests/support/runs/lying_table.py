@@ -8,12 +8,12 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from coordinator.engines.simulated.executors import Executors
 from coordinator.engines.spark.intake.row_intake import Role, RowIntake, RowStage
 from coordinator.engines.waves.stage import WaveInput
 from coordinator.engines.waves.stage_entry import StageEntry
 from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.sources.data_frame_batches import Catalogue, Unit
+from coordinator.testing.simulated.executors import Executors
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 from state.attempt import TransactionAttempt

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.mailroom import Mailroom
-from coordinator.engines.local.transactional_run import TransactionalRun
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.mailroom import Mailroom
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import TextFiles
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt.plain.message_packer import MessagePacker, messages_in
-from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.transport.frames import SealedFrame, WaveId
+from coordinator.plain.tasks.message_packer import MessagePacker, messages_in
+from coordinator.plain.tasks.messages import Message, MessageKind
 
 
 def tuple_message(

@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
-from coordinated_bolt.plain.message_packer import contents_of
-from coordinated_bolt.plain.messages import Message, TupleStretch
 from coordinated_bolt.transport.blocks import Arrived, BlockContent, Inbox
 from coordinated_bolt.transport.frames import Frame, FrameKind, SealedFrame, open_frame, seal_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, mask_from_bytes, mask_to_bytes, places_in
+from coordinator.plain.tasks.message_packer import contents_of
+from coordinator.plain.tasks.messages import Message, TupleStretch
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.watching.run_observer import RunBegan
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from coordinator.watching.telemetry.run_metrics import RunMetrics

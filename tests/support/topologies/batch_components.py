@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.plain.messages import Message, MessageKind
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.plain_run import PlainRun
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.plain.tasks.messages import Message, MessageKind
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.plain_run import PlainRun
 from state.errors import FailedException
 
 TIMEOUT_S = 30.0

@@ -12,10 +12,10 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.streams.plain_tuple import is_tick
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.engines.local.plain_run import PlainRun
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
+from coordinator.testing.cluster.plain_run import PlainRun
 from state.errors import FailedException
 
 

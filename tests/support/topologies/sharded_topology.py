@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.redis_admin.topology import RedisTopology

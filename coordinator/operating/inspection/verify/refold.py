@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordinator.engines.local.pickling import pickle_spec
 from coordinator.operating.inspection.verify.comparison import Refolded
 from coordinator.run import run
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.testing.cluster.pickling import pickle_spec
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import has_external_effects

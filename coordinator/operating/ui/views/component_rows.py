@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coordinator.operating.ui.svg_charts import Svg, flow_chart, share_bar
 from coordinator.operating.ui.views import words
-from coordinator.topology.building.picture_maker import picture_of_description
+from coordinator.topology.pictures.picture_maker import picture_of_description
 from coordinator.topology.pictures.topology_picture import TopologyPicture
 from state.records.run_pulse import ComponentFigures, RunPulse
 

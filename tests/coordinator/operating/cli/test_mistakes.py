@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli import main
 from coordinator.operating.cli.commands import run as run_module
 from coordinator.operating.cli.run_command import execute
 from coordinator.run_request import RunRequest
 from coordinator.sources.files.line_files import TextFiles
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.redis_admin import topology as redis_topology
 from tests.conftest import running_server

@@ -13,9 +13,9 @@ from coordinator.operating.cli.commands import run as run_module
 from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.operating.cli.run_options import EndOptions
 from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.transactional.options import RunOptions
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from state.errors import TopologyError
 from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder

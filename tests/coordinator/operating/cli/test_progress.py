@@ -11,8 +11,8 @@ from rich.console import Console
 
 from coordinator.operating.cli.figures import PlainFigures, TransactionalFigures, plain_summary_line, summary_line
 from coordinator.operating.cli.progress import LiveProgress, SentenceProgress, fitted, line_writer
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.watching.failure_cause import FailureCause
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import UserCodeError
 from tests.support.cli.in_process import HandClock

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli.exits import StoppedError
 from coordinator.operating.cli.run_command import execute
 from coordinator.operating.cli.run_result import print_result
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import RunHistory, WaveTime

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli import main
 from coordinator.operating.cli.terminal import console, say, say_json
 from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import HashState, ListState, SetState, SortedSetState, ValueState

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.errors import FencedError, StateRefusedError, TopologyError
 from state.redis_admin import exporting as redis_export

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinator.operating.ui.svg_charts import AttemptBar, Mark, attempt_chart, flow_chart, share_bar, split_bar
-from coordinator.topology.building.picture_maker import picture_of_description
+from coordinator.topology.pictures.picture_maker import picture_of_description
 from coordinator.watching.durations import brief
 from tests.support.dashboard.drawn import element_of, labels_of, outside, overlapping
 from tests.support.dashboard.stored import DESCRIPTION

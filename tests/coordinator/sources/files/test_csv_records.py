@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.fluent.stream import stream
 from coordinator.sources.files.csv_files import CsvFiles, CsvKind, RowFinder
 from coordinator.sources.files.file_kind import record_ends
@@ -25,6 +24,7 @@ from coordinator.sources.files.line_files import JsonLines
 from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.records.csv_fields import CsvDialect
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state import ValueState
 from state.errors import SourceError, TopologyError, TransactionError

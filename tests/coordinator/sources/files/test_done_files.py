@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import TextFiles
@@ -24,6 +22,8 @@ from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError, TransactionError, UserCodeError
 from state.redis_owner.store import RedisStore

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.files.done_files import DonePlaces
 from coordinator.sources.files.stores import local_store
+from coordinator.testing.cluster.cluster import LocalCluster
 from state.errors import SourceError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import drained, put, submit

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files import reading_order
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import TextFiles
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, UserCodeError

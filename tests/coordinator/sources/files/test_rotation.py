@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.rotation import is_related
 from coordinator.sources.files.stores import input_file
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.testing.cluster.transactional_run import TransactionalRun
 from state.errors import SourceError, UserCodeError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, drained, submit

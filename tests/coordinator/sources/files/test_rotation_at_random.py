@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from state.errors import SourceError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, submit

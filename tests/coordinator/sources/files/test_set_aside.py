@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.run_so_far import FormerInput
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.trying.dry_run import dry_run
 from state.errors import SourceError, StateRefusedError
 from tests.support.sources.growing_folder import Crash, at_point, drained, files_below, growing, put, submit

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.plain.kafka.kafka_spout import KafkaSpout
+from coordinator.plain.kafka.offset_record import OffsetRecord
+from coordinator.plain.kafka.retry_manager import RetryRules
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
-from coordinator.sources.kafka.plain.offset_record import OffsetRecord
-from coordinator.sources.kafka.plain.retry_manager import RetryRules
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import ListState

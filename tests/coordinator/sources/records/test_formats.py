@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM, StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinated_bolt.streams.routing import Subscriber
 from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, RecordOutput
+from coordinator.sources.records.record_output import RecordOutput
 from state.codec import pack, unpack
 from state.errors import BadInputError, SourceError, TopologyError
 from tests.support.sources.recorder import Recorder, halves

@@ -6,9 +6,9 @@ import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.component import IComponent
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import described
 from coordinator.topology.planning.plan import make_plan

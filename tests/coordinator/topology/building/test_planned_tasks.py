@@ -7,11 +7,11 @@ import json
 import pytest
 
 from benchmarks.task_counts import with_tasks
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.topology_plan import plan
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.planned_tasks import planned, said, undealt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary

@@ -15,7 +15,7 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology.building import topology_description
-from coordinator.topology.building.topology import ComponentKind, Subscription
+from coordinator.topology.building.component import ComponentKind, Subscription
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import make_plan
 from state import HashState, SetState

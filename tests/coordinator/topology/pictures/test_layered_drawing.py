@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from coordinator.operating.topology_plan import plan
-from coordinator.topology.building.picture_maker import picture_of
 from coordinator.topology.pictures.layered_drawing import CHARACTER, LINE, TEXT_LIMIT, drawing_of, text_width
 from coordinator.topology.pictures.layers import layers_of
+from coordinator.topology.pictures.picture_maker import picture_of
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedPlace, PicturedState, TopologyPicture
 from tests.support.topologies.example_topologies import EXAMPLES
 

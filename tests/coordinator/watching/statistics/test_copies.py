@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
 
 

@@ -147,7 +147,7 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
 def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
     redis_backend: Backend, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from coordinator.engines.local.cluster import LocalCluster
+    from coordinator.testing.cluster.cluster import LocalCluster
     from tests.support.topologies.refusing import refusing
 
     with LocalCluster(redis_url=redis_backend.url) as cluster:
@@ -162,7 +162,7 @@ def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
 def test_a_dry_run_shows_the_tuples_at_each_component(
     redis_backend: Backend, capsys: pytest.CaptureFixture[str], tmp_path
 ) -> None:
-    from coordinator.engines.local.cluster import LocalCluster
+    from coordinator.testing.cluster.cluster import LocalCluster
     from examples.word_count import topology
 
     (tmp_path / "in.txt").write_text("a b\na\n")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli.standard_streams import prepare_streams
 from coordinator.operating.cli.terminal import say_json
+from coordinator.testing.cluster.cluster import LocalCluster
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.topologies.typed_states import typed_topology

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.testing.cluster.cluster import LocalCluster
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import JobFolder

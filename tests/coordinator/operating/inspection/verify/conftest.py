@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Finding, Weight
 from coordinator.operating.inspection.verify.verifier import Verification, Verifier
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.redis_admin.all_records import RedisRecords
 from state.redis_admin.topology import RedisTopology

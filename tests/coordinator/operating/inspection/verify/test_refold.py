@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import pytest
 import redis
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.refold import (
     Runner,
@@ -27,6 +26,7 @@ from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import input_file
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Finding, Weight
 from coordinator.operating.inspection.verify.refold import refold
 from coordinator.operating.inspection.verify.verifier import Verification, Verifier
+from coordinator.testing.cluster.cluster import LocalCluster
 from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.topologies.typed_states import TOPOLOGY_ID, typed_topology

@@ -1,0 +1,1 @@
+"""Waves of a plain topology as jobs of Spark."""

@@ -1,0 +1,100 @@
+"""A run keeps an eye on its server: what it is, whether it answered, and why transactions were replayed."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
+from state.errors import FailedException, StateRefusedError
+from tests.conftest import Backend
+
+
+class Count(BaseBatchBolt, ICommitter):
+    words = HashState("words")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.seen: list[str] = []
+
+    def execute(self, tup):
+        self.seen.append(tup["word"])
+
+    def finish_batch(self):
+        for word in self.seen:
+            self.words.increment(word)
+
+
+class FailsTwice(Count):
+    failures: list[int] = []
+
+    def finish_batch(self):
+        if len(FailsTwice.failures) < 2:
+            FailsTwice.failures.append(1)
+            raise FailedException("the disk is \x1b[31mfull")
+        super().finish_batch()
+
+
+def topology(committer, batch_count=6):
+    spout = FixedBatchesSpout([[["a"]]] * batch_count, ["word"])
+    builder = TransactionalTopologyBuilder("watched", "words", spout)
+    builder.set_committer_bolt("count", committer).global_grouping("words")
+    return builder.build()
+
+
+@pytest.mark.redis
+def test_a_policy_that_evicts_stops_the_run_and_nothing_is_lost(redis_backend: Backend):
+    with redis.Redis.from_url(str(redis_backend.url)) as client:
+        try:
+            with LocalCluster(redis_url=redis_backend.url) as cluster:
+                run = cluster.submit(topology(Count()))
+                while run.statistics.committed < 2:
+                    run.tick()
+                client.config_set("maxmemory-policy", "allkeys-lru")
+                run.advance_time(11.0)
+                with pytest.raises(StateRefusedError, match=r"maxmemory-policy 'allkeys-lru', .* stops here: what is"):
+                    run.run_until_idle()
+                assert run.statistics.committed < 6
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+    with LocalCluster(redis_url=redis_backend.url) as cluster:
+        again = cluster.submit(topology(Count()))
+        again.run_until_idle()
+        assert again.state("words") == {"a": 6}
+
+
+def test_a_replay_leaves_its_reason_in_the_log(caplog):
+    FailsTwice.failures.clear()
+    with LocalCluster() as cluster:
+        run = cluster.submit(topology(FailsTwice(), 2))
+        run.run_until_idle()
+        assert run.state("words") == {"a": 2}
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert caplog.messages[0].endswith("replayed: count[0]: FailedException: the disk is \\x1b[31mfull")
+
+
+def test_a_server_that_was_away_is_counted_in_the_statistics(monkeypatch: pytest.MonkeyPatch, caplog):
+    with LocalCluster() as cluster:
+        run = cluster.submit(topology(Count()))
+        run.tick()
+        plain, now = cluster.client.execute_command, iter([0.0, *range(7, 1000, 7)])
+        connection = run._coordinator._publisher._server_watch._connection
+        errors = [redis.ConnectionError("Connection refused")]
+
+        def flaky(*arguments, **options):
+            if errors:
+                raise errors.pop()
+            return plain(*arguments, **options)
+
+        monkeypatch.setattr(connection, "_clock", lambda: next(now))
+        monkeypatch.setattr(connection, "_sleep", lambda seconds: None)
+        monkeypatch.setattr(connection.client, "execute_command", flaky)
+        while not run.statistics.server_away_count:
+            assert run.tick()
+        assert run.statistics.server_away_s >= 7.0
+        assert run.statistics.to_dict("watched")["server_away"]["times"] == 1
+    assert "server memory:// was away for " in caplog.text

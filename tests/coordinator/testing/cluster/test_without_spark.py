@@ -1,0 +1,108 @@
+"""Testing a topology in one process does not import Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from coordinated_bolt import BaseBatchBolt
+from coordinator import LocalCluster, run_bolt
+from coordinator.testing.cluster.pickling import pickle_spec
+from state.errors import TopologyError
+
+ROOT = Path(__file__).parents[4]
+WORD_COUNT = """
+import json, sys
+from coordinator import LocalCluster
+from examples.plain_word_count import topology as plain_topology
+from examples.word_count import topology
+
+with LocalCluster(seed=7) as cluster:
+    run = cluster.submit(topology(sys.argv[1]))
+    run.run_until_idle()
+    counts = run.state("counts")
+    plain = cluster.submit(plain_topology(output=sys.argv[2]))
+    plain.run_until_idle()
+    acked = len(plain.acked("sentences"))
+spark = sorted({name.partition(".")[0] for name in sys.modules} & {"pyspark", "py4j"})
+print(json.dumps([counts, acked, spark]))
+"""
+
+
+class Doubled(BaseBatchBolt):
+    """Travels by reference: an import finds it."""
+
+    def execute(self, tup):
+        """Ignores it."""
+
+
+def test_both_word_counts_run_in_one_process_without_an_import_of_spark(tmp_path):
+    (tmp_path / "input.txt").write_text("to be or\nnot to be\n", encoding="utf-8")
+    command = [sys.executable, "-c", WORD_COUNT, str(tmp_path / "input.txt"), str(tmp_path / "counts.txt")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [{"to": 2, "be": 2, "or": 1, "not": 1}, 5, []]
+
+
+def test_the_command_line_is_there_without_an_import_of_spark():
+    program = "import sys, coordinator.operating.cli.app; print('pyspark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+def test_a_class_that_only_this_function_knows_runs_in_one_process():
+    factor = 2
+
+    class Times(BaseBatchBolt):
+        output_fields = ("number",)
+
+        def prepare(self, conf, context, collector, attempt):
+            self.collector = collector
+
+        def execute(self, tup):
+            self.collector.emit([factor * tup["number"]])
+
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(Times())
+    assert run_bolt(Times(), [[1], [2]], fields=["number"]).emitted() == [[2], [4]]
+
+
+def test_a_class_of_a_script_or_notebook_runs_in_one_process(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from coordinated_bolt import BaseBatchBolt\n"
+        "from coordinator import run_bolt\n"
+        "class Silent(BaseBatchBolt):\n    def execute(self, tup): pass\n"
+        "first = Silent()\n"
+        "class Silent(BaseBatchBolt):\n    def execute(self, tup): pass\n"
+        "print([run_bolt(bolt, [[1]], fields=['n']).emitted() for bolt in (first, Silent())])\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "[[], []]\n"), done.stderr
+
+
+def test_where_spark_is_not_installed_a_component_that_does_not_pickle_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "coordinator.engines.spark.shipping", None)
+    bolt = Doubled()
+    vars(bolt)["lock"] = threading.Lock()
+
+    with pytest.raises(TopologyError, match=r"component 'work' cannot be shipped to executors: TypeError: cannot pick"):
+        pickle_spec("work", bolt)
+
+
+def test_a_component_that_no_pickler_takes_is_refused_by_a_cluster_in_one_process():
+    bolt = Doubled()
+    vars(bolt)["lock"] = threading.Lock()
+
+    with LocalCluster(), pytest.raises(TopologyError, match="cannot be shipped to executors: TypeError"):
+        run_bolt(bolt, [[1]], fields=["number"])

@@ -1,0 +1,83 @@
+"""Executors are dealt to workers, and local-or-shuffle stays on the emitter's, in both kinds of topology."""
+
+from __future__ import annotations
+
+import pytest
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.spouts.memory import FeederSpout, FixedBatchesSpout
+from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
+
+ROWS = [[number] for number in range(12)]
+
+
+class Places(BaseBatchBolt, ICommitter):
+    """Counts tuples by "<emitting task> <executing task>", each the index among its component's."""
+
+    places = HashState("places")
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.seen: dict[str, int] = {}
+
+    def execute(self, tup):
+        first = self.context.component_tasks("numbers")[0]
+        place = f"{tup.source_task - first} {self.context.task_index}"
+        self.seen[place] = self.seen.get(place, 0) + 1
+
+    def finish_batch(self):
+        self.places.increment_many(self.seen)
+
+
+def places(worker_count):
+    builder = TransactionalTopologyBuilder("test", "numbers", FixedBatchesSpout([ROWS], ["number"]), parallelism=2)
+    builder.set_bolt("places", Places(), parallelism=4).local_or_shuffle_grouping("numbers")
+    with LocalCluster(worker_count=worker_count) as cluster:
+        run = cluster.submit(builder.build())
+        run.run_until_idle()
+        return run.state("places")
+
+
+def test_with_two_workers_tuples_stay_where_they_are():
+    # executors in order: numbers 0 and 1, places 0 to 3; dealt to workers 0 1 0 1 0 1
+    assert places(2) == {"0 0": 3, "0 2": 3, "1 1": 3, "1 3": 3}
+
+
+def test_with_one_worker_everything_is_local_and_evenly_spread():
+    found = places(1)
+    assert sum(found.values()) == 12
+    assert len(found) > 4
+
+
+def test_where_no_task_is_local_all_of_them_are_chosen_from():
+    found = places(6)
+    assert {place.split()[1] for place in found} == {"0", "1", "2", "3"}
+
+
+class Where(BaseBasicBolt):
+    output_fields = ("index",)
+
+    def execute(self, tup, collector):
+        collector.emit([self.context.task_index])
+
+
+def test_a_plain_topology_has_workers_too():
+    builder = TopologyBuilder("test")
+    builder.set_spout("numbers", FeederSpout(["number"]))
+    builder.set_bolt("where", Where(), parallelism=4).local_or_shuffle_grouping("numbers")
+    with LocalCluster(worker_count=2) as cluster:
+        run = cluster.submit(builder.build())
+        for row in ROWS:
+            run.feed("numbers", row)
+        run.run_until_idle()
+        assert {values[0] for _, values in run.emitted("where")} == {1, 3}
+
+
+def test_no_worker_is_refused():
+    with pytest.raises(ValueError, match="worker count is 0; give an integer of at least 1"):
+        LocalCluster(worker_count=0)
