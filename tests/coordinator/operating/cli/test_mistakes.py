@@ -23,7 +23,7 @@ from coordinator.run_request import RunRequest
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state.redis_admin import topology as redis_topology
+from state.redis_owner import slot as redis_slot
 from tests.conftest import running_server
 from tests.support.cli.faulty_jobs import OTHER_MODULES
 from tests.support.cli.jobs import JobFolder
@@ -188,7 +188,7 @@ def on_local_cluster(topology: Any, request: RunRequest) -> RunStatistics:
 
 
 def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_topology, "FIRST_CONTACT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(redis_slot, "FIRST_CONTACT_TIMEOUT_S", 0.1)
     monkeypatch.setattr("state.redis_client.connection.CONNECT_TIMEOUT_S", 0.3)
     monkeypatch.setattr("coordinator.server_choice.LOOK_TIMEOUT_S", 0.1)
 

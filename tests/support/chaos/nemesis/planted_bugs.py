@@ -16,9 +16,9 @@ from coordinator.transactional.start import takeover
 from state.commits.commit import CommitStatus
 from state.keys import Keys
 from state.metadata import MetadataSum
-from state.redis_admin import topology as redis_topology
 from state.redis_client import connection as redis_connection
 from state.redis_client import function_library
+from state.redis_owner import slot as redis_slot
 from state.redis_owner import store as redis_store
 
 NO_FENCE = [("elseif found[2] ~= owner.fence then", "elseif false then")]
@@ -66,7 +66,7 @@ def _no_witness() -> None:
         packed = {items[i].decode(): bytes(items[i + 1]) for i in range(0, len(items), 2)}
         return packed, MetadataSum(packed)
 
-    for module in (redis_store, redis_topology):
+    for module in (redis_store, redis_slot):
         setattr(module, "verified_metadata", believed)  # noqa: B010
     for check in ("check_coordinator_metadata", "check_partition_metadata"):
         setattr(takeover, check, lambda *_, **__: None)
@@ -81,7 +81,7 @@ def _retried_increment() -> None:
         client.set_retry(Retry(NoBackoff(), 3))
         return client
 
-    setattr(redis_topology, "connect", retrying)  # noqa: B010
+    setattr(redis_slot, "connect", retrying)  # noqa: B010
 
 
 def _two_step_commit() -> None:
