@@ -29,6 +29,7 @@ from examples.word_count import CountWords, topology
 from state.errors import EngineError
 from state.kinds.hash_state import HashState
 from state.redis_client.connection import RedisConnection
+from tests.architecture import ring_of
 from tests.support.runs.whole_runs import run
 from tests.support.stores.memory_store import MemoryStore
 
@@ -180,3 +181,50 @@ def imported_by(modules: set[str]) -> set[str]:
 
 ONLY_ON_SPARK = {f"coordinator/engines/spark/{name}.py" for name in ("spark_engine", "frame_jobs")}
 """What submits the same stages as Spark jobs."""
+
+
+KERNEL = ROOT / "docs" / "kernel.md"
+CITED = re.compile(
+    r"^\*\*`([\w/]+\.(?:py|lua))`\*\*.*?^Test: `(tests/[\w/]+\.py)::([\w:]+)`$", re.MULTILINE | re.DOTALL
+)
+"""A paragraph of the hour: the module, and the test that fails if what it promises changes."""
+KERNEL_LINES = 2_800
+KERNEL_NEEDS = 45
+"""Modules that those of the hour import, apart from one another."""
+
+
+def test_the_hour_is_an_hour_of_the_kernel_and_names_tests_that_exist(tmp_path: Path) -> None:
+    cited = CITED.findall(KERNEL.read_text(encoding="utf-8"))
+    modules = [module for module, _, _ in cited]
+    in_python = [module for module in modules if module.endswith(".py")]
+    assert (len(in_python), len(modules)) == (15, 18)
+    assert {ring_of(module.removesuffix(".py")) for module in in_python} == {"kernel"}
+    assert sum(map(code_lines, modules)) <= KERNEL_LINES
+    runs = of_a_transaction(tmp_path)
+    assert [module for module in in_python if module not in {*runs, *imported_by({*runs})}] == []
+    for _, path, name in cited:
+        assert f"def {name.rpartition('::')[2]}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
+def test_the_hour_needs_little_else() -> None:
+    modules = {module for module, _, _ in CITED.findall(KERNEL.read_text(encoding="utf-8")) if module.endswith(".py")}
+    needed = {module for module in imported_by(modules) - modules if (ROOT / module).is_file()}
+    assert len(needed) <= KERNEL_NEEDS, sorted(needed)
+
+
+def code_lines(module: str) -> int:
+    """Lines that are neither blank nor a comment nor a docstring."""
+    text = (ROOT / module).read_text(encoding="utf-8")
+    if module.endswith(".lua"):
+        text, comment = re.sub(r"--\[\[.*?--\]\]", "", text, flags=re.DOTALL), "--"
+        said = set[int]()
+    else:
+        strings = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr) and is_text(node.value)]
+        said = {line for node in strings for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+        comment = "#"
+    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1))
+    return sum(bool(line) and not line.startswith(comment) and number not in said for number, line in lines)
+
+
+def is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
