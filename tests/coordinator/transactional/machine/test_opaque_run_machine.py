@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.spouts.partition_cut import link_to
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.transactional.engine import WaveProcessed
 from coordinator.transactional.machine.run_events import (
@@ -17,6 +18,7 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.run_spout import RunSpout
 from coordinator.transactional.spout_calls import SpoutCalls
+from coordinator.watching.run_observer import AttemptRetried
 from state.errors import FailedException
 from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import LATER, ByHand, ScriptedSource, att, emitted, ready, wave
@@ -97,6 +99,19 @@ def test_a_partitioned_spout_stores_them_before_the_commit_phase_up_to_the_first
     cut[1] = AttemptResult(att(2, 2), LATER, metadata={"partition.0": [4, 8]})
     states.waves.speaking_of = (att(2, 2), att(3, 3))
     assert states.handle(WaveProcessed(1, tuple(cut[1:]))) == []
+
+
+def test_a_batch_that_does_not_begin_where_the_one_below_it_ended_is_cut_again_and_stores_nothing():
+    states = ByHand()
+    states.turn()
+    states.ack(att(1, 1), metadata={"partition.0": [0, 4]})
+    states.waves.speaking_of = (att(2, 2),)
+    began_elsewhere = {"partition.0": link_to([0, 3])}
+    retried, *_ = states.handle(
+        WaveProcessed(1, (AttemptResult(att(2, 2), metadata={"partition.0": [3, 8]}, began_from=began_elsewhere),))
+    )
+    assert isinstance(retried, AttemptRetried)
+    assert "partition.0 does not begin where the batch below it ended" in retried.reason
 
 
 # Positions
