@@ -44,6 +44,8 @@ LONGEST_TUPLE = 20
 """Modules of `coordinated_bolt` that run from the first tuple a spout emits to `finish_batch` of the bolt behind it."""
 LONGEST_START = 142
 """Modules that run from `txbatch run` to its first wave: command, topology, plan, server, takeover, start of Spark."""
+PAGE_WORDS = 1_200
+"""Words of the page that describes rings and rooms."""
 READ = {"coordinator": 30, "elsewhere": 12}
 """Modules one reads to follow it; what else runs is what these names say."""
 
@@ -166,6 +168,7 @@ def test_the_way_of_a_transaction_gets_no_longer(tmp_path: Path) -> None:
 def test_the_reading_list_is_short_and_every_module_of_it_runs(tmp_path: Path) -> None:
     listed, found = reading_list(), sizes(reading_list())
     assert len(listed) > 20
+    assert len(ARCHITECTURE.read_text(encoding="utf-8").split()) <= PAGE_WORDS
     assert all(found[where] <= most for where, most in READ.items()), found
     assert len(set(listed)) == len(listed)
     runs = {*of_a_transaction(tmp_path), *ONLY_ON_SPARK}

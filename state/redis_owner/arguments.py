@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from sys import getsizeof
@@ -29,6 +30,27 @@ _PUT = {None: "put", KeptEnd.LAST: "put", KeptEnd.HIGHEST: "raise", KeptEnd.LOWE
 
 BYTES_LIMIT = 256 * 1024 * 1024
 """Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What every call of the owner carries.
+
+    Attributes:
+        fence: identifies the owner.
+        generation: identifies this life of the topology; drawn when it was first started.
+        revision: the exact number of writes that the server must have applied before this call.
+    """
+
+    fence: str
+    generation: str
+    revision: int
+
+    def arguments(self) -> list[Argument]:
+        return [self.fence, self.generation, str(self.revision)]
+
+    def after_write(self) -> Ownership:
+        return Ownership(self.fence, self.generation, self.revision + 1)
 
 
 class CommitTooLargeError(TransactionError):

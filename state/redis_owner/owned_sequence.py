@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from state.commits.commit import CommitReply, CommitStatus
-from state.errors import FencedError, ProtocolError, StateRefusedError
-from state.redis_client.packed_call import Argument
+from state.errors import FencedError, StateRefusedError
+from state.redis_owner.arguments import Ownership
 from state.redis_owner.refusals import state_not_as_left, trouble_of
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """What every call of the owner carries.
-
-    Attributes:
-        fence: identifies the owner.
-        generation: identifies this life of the topology; drawn when it was first started.
-        revision: the exact number of writes that the server must have applied before this call.
-    """
-
-    fence: str
-    generation: str
-    revision: int
-
-    def arguments(self) -> list[Argument]:
-        return [self.fence, self.generation, str(self.revision)]
-
-    def after_write(self) -> Ownership:
-        return Ownership(self.fence, self.generation, self.revision + 1)
 
 
 class OwnedSequence:
@@ -37,28 +14,24 @@ class OwnedSequence:
     Args:
         topology_id: of the topology.
         slot: how messages name the slot.
+
+    Attributes:
+        current: what the next call carries; None until the slot was taken over.
     """
 
     def __init__(self, topology_id: str, slot: str) -> None:
         self._topology_id, self._slot = topology_id, slot
-        self._owned: Ownership | None = None
-
-    @property
-    def ownership(self) -> Ownership:
-        """What the next call carries; a ProtocolError says that the slot was not taken over yet."""
-        if self._owned is None:
-            raise ProtocolError(f"{self._slot} was used before it was acquired")
-        return self._owned
+        self.current: Ownership | None = None
 
     def begin(self, ownership: Ownership) -> None:
         """Begins with what the takeover has answered."""
-        self._owned = ownership
+        self.current = ownership
 
     def advance(self, reply: CommitReply) -> bool:
         """Notes the answer to a write; returns whether it was applied, now or before."""
         was_applied = reply.status in (CommitStatus.OK, CommitStatus.ALREADY)
-        if was_applied:
-            self._owned = self.ownership.after_write()
+        if was_applied and self.current is not None:
+            self.current = self.current.after_write()
         return was_applied
 
     def require(self, what: str, reply: CommitReply) -> CommitReply:

@@ -16,7 +16,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.commits.quarantine import QuarantineRecord
-from state.errors import FencedError, StateUnreachableError
+from state.errors import FencedError, ProtocolError, StateUnreachableError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, checked_control, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
@@ -27,12 +27,13 @@ from state.redis_client.packed_call import Argument
 from state.redis_client.presence import announce_run
 from state.redis_owner.arguments import (
     CommitTooLargeError,
+    Ownership,
     call_digest,
     commit_arguments,
     metadata_arguments,
     reply_of,
 )
-from state.redis_owner.owned_sequence import OwnedSequence, Ownership
+from state.redis_owner.owned_sequence import OwnedSequence
 from state.redis_owner.refusals import acquire_refusal, advised, refuse_shard
 from state.redis_owner.set_aside import RedisDeadLetters, quarantined
 from state.redis_owner.slot import ConnectionOptions, RedisSlot
@@ -191,7 +192,9 @@ class RedisStore(RedisSlot):
     @property
     def ownership(self) -> Ownership:
         """The fence and the generation of this run, after `acquire`."""
-        return self._owned.ownership
+        if self._owned.current is None:
+            raise ProtocolError(f"topology {self.keys.topology_id!r} was used before it was acquired")
+        return self._owned.current
 
     def confirm(self) -> None:
         """Checks that the server still holds every write of this owner; called before a run reports success."""

@@ -12,17 +12,17 @@ from typing import Unpack
 from state.codec import pack_strings
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import WriteSet
-from state.errors import StateRefusedError, StateUnreachableError
+from state.errors import ProtocolError, StateRefusedError, StateUnreachableError
 from state.keys import Keys
 from state.kinds.state_family import PartType
 from state.records.declared_states import OwnedKeys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
-from state.redis_owner.arguments import call_digest, refuse_bytes, reply_of, state_sections
+from state.redis_owner.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
 from state.redis_owner.barrier import require_syncs
 from state.redis_owner.measured_durability import SYNC_SETTINGS
-from state.redis_owner.owned_sequence import OwnedSequence, Ownership
+from state.redis_owner.owned_sequence import OwnedSequence
 from state.redis_owner.refusals import acquire_refusal
 from state.redis_owner.slot import ConnectionOptions, RedisSlot
 from state.redis_shards.asking import Asking, Result, asked_together
@@ -218,7 +218,7 @@ class Shard(RedisSlot):
 
     def confirm(self) -> None:
         """Checks that the shard still holds every write of this owner."""
-        arguments = [self.keys.control, *self._owned.ownership.arguments()]
+        arguments = [self.keys.control, *self._ownership().arguments()]
         self._owned.require(
             "was stopped", reply_of(self._connection.function("confirm", "1", *arguments, read_only=True))
         )
@@ -233,6 +233,11 @@ class Shard(RedisSlot):
     def busy_s(self) -> float:
         return self._connection.busy_s
 
+    def _ownership(self) -> Ownership:
+        if self._owned.current is None:
+            raise ProtocolError(f"{self.name}, was used before it was taken over")
+        return self._owned.current
+
     def ask(self, asked: Asking[Result], connection: RedisConnection | None = None) -> Result:
         """Returns the answer of this shard alone."""
         return asked_together([(connection or self._connection, asked)])[0]
@@ -241,7 +246,7 @@ class Shard(RedisSlot):
         self, name: str, keys: Sequence[str], arguments: Sequence[Argument], identity: Sequence[Argument] | None = None
     ) -> Asking[CommitReply]:
         """Makes the owner's next write; `identity` tells it from any other, by default all arguments do."""
-        head = [*self._owned.ownership.arguments(), call_digest([name, *(identity or arguments)]), *_NO_DESCRIPTIONS]
+        head = [*self._ownership().arguments(), call_digest([name, *(identity or arguments)]), *_NO_DESCRIPTIONS]
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
         self._owned.advance(reply)
         return reply

@@ -78,10 +78,10 @@ def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> FoundTopol
 @contextmanager
 def unanswered(store: RedisStore) -> Iterator[None]:
     """Lets the store forget at the end that anything was answered meanwhile, as if the connection had been cut."""
-    owned, metadata_sum = store._owned._owned, dict(store._metadata_sum._digests)
+    owned, metadata_sum = store._owned.current, dict(store._metadata_sum._digests)
     value, descriptions = store._metadata_sum._sum, store._new_descriptions
     yield
-    store._owned._owned, store._metadata_sum._digests, store._metadata_sum._sum = owned, metadata_sum, value
+    store._owned.current, store._metadata_sum._digests, store._metadata_sum._sum = owned, metadata_sum, value
     store._new_descriptions = descriptions
 
 
