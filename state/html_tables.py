@@ -70,6 +70,11 @@ def paragraph(text: str) -> Markup:
     return Markup(f"<p>{cell(text)}</p>")
 
 
+def preformatted(text: str) -> Markup:
+    """Returns lines as they are; long ones scroll."""
+    return Markup(f'<pre style="overflow-x:auto">{escape(text)}</pre>')
+
+
 def _cells(row: Sequence[Any], *, has_head: bool) -> str:
     return "".join(_cell(value, is_head=has_head and position == 0) for position, value in enumerate(row))
 

@@ -7,7 +7,7 @@ and each is settled here:
   becomes a page that shows it. So no link needs to know an address of the repository.
 * A heading's anchor is the one GitHub makes.
 * A picture in docs/pictures/ is put into the page, where it takes the colours of the chosen theme.
-* A Mermaid flowchart, which GitHub draws, is drawn by our own `plan` of the topology it shows: the theme would load
+* A Mermaid flowchart, which GitHub draws, is the text of our own `plan` of the topology it shows: the theme would load
   Mermaid from another host.
 """
 
@@ -17,6 +17,7 @@ import inspect
 import posixpath
 import re
 from collections import Counter
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,6 @@ STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 
 MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
 PLANNED = re.compile(r'<div data-plan="(\w+)"></div>')
-DARK = re.compile(r"@media \(prefers-color-scheme:dark\)\{(.*)\}")
 EXAMPLE = re.compile(r"`examples/(\w+)\.py`")
 
 
@@ -145,16 +145,14 @@ def with_plans_marked(markdown: str, uri: str) -> str:
 
 def with_plans(html: str) -> str:
     """Returns a page's HTML with the plans of examples in place of their marks."""
-    return PLANNED.sub(lambda mark: f'<div style="overflow-x:auto">{plan_of(mark[1])}</div>', html)
+    return PLANNED.sub(lambda mark: f'<pre class="plan">{escape(plan_of(mark[1]))}</pre>', html)
 
 
 def plan_of(example: str) -> str:
-    """Returns the plan of an example as SVG, in the colours of the theme that the reader has chosen."""
+    """Returns the plan of an example as text."""
     factory = import_module(f"examples.{example}").topology
     taken = inspect.signature(factory).parameters
-    svg = plan(factory(**{name: value for name, value in ARGUMENTS.items() if name in taken})).svg()
-    dark = '[data-md-color-scheme="slate"] .txbatch-plan .'
-    return DARK.sub(lambda rules: rules[1].replace(".txbatch-plan .", dark), svg)
+    return plan(factory(**{name: value for name, value in ARGUMENTS.items() if name in taken})).text()
 
 
 def _is_path(target: str) -> bool:

@@ -13,7 +13,6 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
 from coordinator.topology.pictures.picture_maker import picture_of
 from coordinator.topology.pictures.picture_texts import html_of, mermaid_of, text_of
-from coordinator.topology.pictures.svg_picture import svg_of
 from coordinator.topology.pictures.topology_picture import PicturedPlace, TopologyPicture
 from coordinator.topology.planning.chaining import hand_overs
 from coordinator.topology.planning.plan import Plan, make_plan
@@ -29,7 +28,7 @@ TASKS_OF_A_SLOT = 4
 class TopologyPlan:
     """How a run on Spark executes a topology: stages, chains, phases, groupings and states; made by `plan`.
 
-    It prints as text. A notebook shows it as a picture, with a table of the states.
+    It prints as text; a notebook also shows a table of the states.
 
     Attributes:
         picture: what it shows, as plain values.
@@ -40,10 +39,6 @@ class TopologyPlan:
     def text(self) -> str:
         """Returns it as text for a terminal."""
         return text_of(self.picture)
-
-    def svg(self) -> str:
-        """Returns it as an SVG element, in the colours of a light or a dark page."""
-        return svg_of(self.picture)
 
     def mermaid(self) -> str:
         """Returns it as a Mermaid flowchart."""

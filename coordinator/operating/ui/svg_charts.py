@@ -1,14 +1,11 @@
-"""Charts as inline SVG: the parts they are made of, the attempts of a transaction, and its tuples from bolt to bolt."""
+"""Charts as inline SVG: the parts they are made of, and the attempts of a transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
-from coordinator.topology.pictures.layered_drawing import drawing_of
-from coordinator.topology.pictures.svg_picture import graph_elements
-from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
 from state.printable import one_line
 
 CHARACTER = 7.2
@@ -90,35 +87,6 @@ def split_bar(parts: Sequence[tuple[str, float]]) -> Svg:
             shown.append(rectangle(x, 0, width, 14, kind=name, title=f"{count:,.0f} {name}"))
         x += width
     return svg(4 * BAR_WIDTH, 14, shown, label="", kind="split", is_stretched=True)
-
-
-_HEAD = 44.0
-"""Space that `layered_drawing` leaves for a heading, which the page has already, and below for lines of text."""
-_FOOT = 8.0
-
-
-def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mapping[tuple[str, str, str], str]) -> Svg:
-    """Returns the graph, at a size at which its text can be read; a page lets it scroll.
-
-    Notes, by component id, stand in the boxes; rates, by (source, target, stream id), at the edges.
-    """
-    nodes = tuple(replace(node, note=notes.get(node.component_id, "")) for node in picture.nodes)
-    edges = tuple(replace(edge, grouping=_with_rate(edge, rates)) for edge in picture.edges)
-    drawing = drawing_of(replace(picture, nodes=nodes, edges=edges, groups=(), facts=()))
-    width, height = drawing.width, drawing.height - _HEAD - _FOOT
-    heard = "; ".join(f"{edge.target} hears {edge.source}, {edge.label}" for edge in edges)
-    noted = "; ".join(f"{node.component_id}: {node.note}" for node in nodes if node.note)
-    parts = [
-        f'<svg class="flow" width="{number(width)}" height="{number(height)}" '
-        f'viewBox="0 {number(_HEAD)} {number(width)} {number(height)}" role="img" '
-        f'aria-label="{words(". ".join(filter(None, ("graph of the topology", heard, noted))))}">'
-    ]
-    return Svg("".join((*parts, *graph_elements(drawing, "live"), "</svg>")))
-
-
-def _with_rate(edge: Edge, rates: Mapping[tuple[str, str, str], str]) -> str:
-    rate = rates.get((edge.source, edge.target, edge.stream_id), "")
-    return f"{edge.grouping} · {rate}" if rate else edge.grouping
 
 
 WIDTH, ROW = 1160.0, 24.0

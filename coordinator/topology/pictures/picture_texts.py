@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from coordinator.topology.pictures.svg_picture import svg_of
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedPlace, TopologyPicture
-from state.html_tables import Markup, paragraph, section, table
+from state.html_tables import paragraph, preformatted, section, table
 from state.printable import one_line
 
 _INDENT = "  "
@@ -92,8 +91,8 @@ def _escaped(text: str) -> str:
 
 
 def html_of(picture: TopologyPicture) -> str:
-    """Returns the picture and a table of the states; a wide picture scrolls instead of shrinking."""
-    parts: list[str] = [Markup(f'<div style="overflow-x:auto">{svg_of(picture)}</div>')]
+    """Returns the picture as its text, and a table of the states."""
+    parts: list[str] = [preformatted(text_of(picture))]
     written = [(node, state) for node in picture.nodes for state in node.states]
     if written:
         rows = [(state.name, state.key, state.redis_type, state.holds, node.component_id) for node, state in written]

@@ -1,4 +1,4 @@
-"""``txbatch plan``: how a run would execute a topology, as text, SVG or Mermaid; starts nothing."""
+"""``txbatch plan``: how a run would execute a topology, as text or Mermaid; starts nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from state.errors import TopologyError
 
 class PictureFormat(StrEnum):
     TEXT = "text"
-    SVG = "svg"
     MERMAID = "mermaid"
 
 
@@ -26,14 +25,14 @@ def plan(
     target: FactoryTarget,
     parameters: Parameters = None,
     picture_format: Annotated[
-        PictureFormat | None, typer.Option("--format", help="text, svg or mermaid. [default: text]", show_default=False)
+        PictureFormat | None, typer.Option("--format", help="text or mermaid. [default: text]", show_default=False)
     ] = None,
     slots: Slots = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how a run would execute a topology: stages, chains, phases, groupings, states. Starts nothing.
 
-    --format svg prints a picture to keep in a file, --format mermaid a flowchart for Markdown.
+    --format mermaid prints a flowchart for Markdown.
     """
     if as_json and picture_format is not None:
         raise TopologyError(f"--json and --format {picture_format} exclude each other; give one of them")
@@ -43,11 +42,5 @@ def plan(
     if as_json:
         say_json(made.to_dict())
         return
-    match picture_format:
-        case PictureFormat.SVG:
-            text = made.svg().rstrip("\n")
-        case PictureFormat.MERMAID:
-            text = made.mermaid().rstrip("\n")
-        case _:
-            text = made.text()
+    text = made.mermaid().rstrip("\n") if picture_format is PictureFormat.MERMAID else made.text()
     say(*text.split("\n"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from coordinator.operating.ui.svg_charts import Svg, flow_chart, share_bar
+from coordinator.operating.ui.svg_charts import Svg, share_bar
 from coordinator.operating.ui.views import words
 from coordinator.topology.pictures.picture_maker import picture_of_description
-from coordinator.topology.pictures.topology_picture import TopologyPicture
+from coordinator.topology.pictures.picture_texts import text_of
+from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
 from state.records.run_pulse import ComponentFigures, RunPulse
 
 SPAN_S = 10.0
@@ -102,14 +103,22 @@ def _row(component_id: str, done: ComponentFigures, rate: FlowRate | None, busy_
 
 def graph_of(
     topology_id: str, description: str, components: Mapping[str, ComponentFigures], rates: Mapping[str, FlowRate]
-) -> Svg | None:
-    """Returns the graph of a topology with what flows through it, None if its stored description cannot be read."""
+) -> str | None:
+    """Returns a topology's graph and what flows through it as text, None if its description cannot be read."""
     picture = picture_of_description(topology_id, description)
     if picture is None:
         return None
     spouts = {node.component_id for node in picture.nodes if node.kind == "spout"}
     notes = {name: _note(done, rates.get(name), is_spout=name in spouts) for name, done in components.items()}
-    return flow_chart(picture, notes, _edge_rates(picture, rates))
+    nodes = tuple(replace(node, note=notes.get(node.component_id, "")) for node in picture.nodes)
+    flows = _edge_rates(picture, rates)
+    edges = tuple(replace(edge, grouping=_with_rate(edge, flows)) for edge in picture.edges)
+    return text_of(replace(picture, nodes=nodes, edges=edges))
+
+
+def _with_rate(edge: Edge, rates: Mapping[tuple[str, str, str], str]) -> str:
+    rate = rates.get((edge.source, edge.target, edge.stream_id), "")
+    return f"{edge.grouping} · {rate}" if rate else edge.grouping
 
 
 def _note(done: ComponentFigures, rate: FlowRate | None, *, is_spout: bool) -> str:

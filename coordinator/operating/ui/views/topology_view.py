@@ -71,7 +71,7 @@ class TopologyView:
 
     heading: Heading
     figures: tuple[Figure, ...]
-    graph: Svg | None
+    graph: str | None
     window: tuple[tuple[str, str], ...] = ()
     window_bar: Svg | None = None
     charts: tuple[Chart, ...] = ()

@@ -192,7 +192,7 @@ class TestWhatChanges:
             store_topology(
                 client, "words", figures=replace(FIGURES, at=NOW + 2, components=components), told=samples(9)
             )
-            page.locator("svg.flow .live", has_text="12.3 k tuples/s").first.wait_for()
+            page.locator("pre.flow", has_text="12.3 k tuples/s").first.wait_for()
 
     def test_a_dashboard_that_was_ended_is_said_and_its_page_continues(
         self, browser: Any, client: redis.Redis, dashboard: Served

@@ -1,12 +1,10 @@
-"""Bars, the attempts at a transaction, and the graph with what flows through it, drawn."""
+"""Bars and the attempts at a transaction, drawn."""
 
 from __future__ import annotations
 
-from coordinator.operating.ui.svg_charts import AttemptBar, Mark, attempt_chart, flow_chart, share_bar, split_bar
-from coordinator.topology.pictures.picture_maker import picture_of_description
+from coordinator.operating.ui.svg_charts import AttemptBar, Mark, attempt_chart, share_bar, split_bar
 from coordinator.watching.durations import brief
 from tests.support.dashboard.drawn import element_of, labels_of, outside, overlapping
-from tests.support.dashboard.stored import DESCRIPTION
 
 
 def drawn(bars: list[AttemptBar], marks: list[Mark]) -> str:
@@ -57,15 +55,3 @@ def test_bars_are_as_long_as_their_shares() -> None:
     parts = [("waiting", 1), ("processing", 0), ("committing", 3)]
     assert rectangles(split_bar(parts)) == [whole, ("waiting", "0", "100"), ("committing", "100", "300")]
     assert rectangles(split_bar([("waiting", 0)])) == [whole]
-
-
-def test_what_flows_stands_in_the_boxes_and_at_the_edges() -> None:
-    picture = picture_of_description("words", DESCRIPTION)
-    assert picture is not None
-    chart = flow_chart(picture, {"count": "12.5 k tuples/s"}, {("lines", "count", "default"): "12.5 k/s"})
-    texts = [(text.attrib["class"], text.text) for text in element_of(chart).iter("text")]
-    assert ("live", "12.5 k tuples/s") in texts
-    assert ("dim", "shuffle · 12.5 k/s") in texts
-    assert ("dim", "fields word") in texts
-    assert "count hears lines, shuffle · 12.5 k/s" in element_of(chart).attrib["aria-label"]
-    assert "<style" not in chart, "a page's policy allows no inline style"

@@ -1,22 +1,18 @@
-"""The same picture as text, SVG, Mermaid and HTML; what users named is text in each of them."""
+"""The same picture as text, Mermaid and HTML; what users named is text in each of them."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from coordinator.operating.topology_plan import plan
 from coordinator.topology.pictures.picture_texts import html_of, mermaid_of, text_of
-from coordinator.topology.pictures.svg_picture import svg_of
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedPlace, PicturedState, TopologyPicture
 from tests.support.topologies.example_topologies import EXAMPLES
 
 HOSTILE = '<script>alert("x")</script>`|#&\n'
-DOCUMENTED = Path(__file__).resolve().parents[4] / "docs" / "plan.svg"
-SVG = "{http://www.w3.org/2000/svg}"
 MERMAID_LINE = re.compile(
     r'flowchart LR|  subgraph g\d+\["[^"]*"\]|  end|\s+c\d+(\(\["[^"]+"\]\)|\["[^"]+"\]|\[\["[^"]+"\]\])'
     r'|  c\d+ (-->|==>)\|"[^"]+"\| c\d+|  s\d+\[\("[^"]+"\)\]|  c\d+ -\.-> s\d+'
@@ -46,35 +42,6 @@ def test_the_text_says_where_each_component_runs_whom_it_hears_and_what_it_write
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_svg_is_well_formed_named_and_without_script_link_or_id(name):
-    svg = plan(EXAMPLES[name]()).svg()
-    root = ElementTree.fromstring(svg)
-    assert root.get("role") == "img"
-    assert root.get("aria-label") == root.findtext(f"{SVG}title")
-    assert "receives from" in (root.findtext(f"{SVG}desc") or "")
-    assert {element.tag.removeprefix(SVG) for element in root.iter()} == {
-        *("svg", "title", "desc", "style", "rect", "text", "g", "path")
-    }
-    assert [element for element in root.iter() if "id" in element.attrib or "href" in element.attrib] == []
-
-
-def test_an_svg_has_colours_for_light_and_dark_pages():
-    style = ElementTree.fromstring(plan(EXAMPLES["word_count"]()).svg()).findtext(f"{SVG}style") or ""
-    light, dark, *_ = style.splitlines()
-    assert ".txbatch-plan .page{fill:#ffffff}" in light
-    assert dark.startswith("@media (prefers-color-scheme:dark){")
-    assert ".txbatch-plan .page{fill:#0d1117}" in dark
-
-
-def test_the_svg_of_a_topology_is_always_the_same():
-    assert plan(EXAMPLES["clickstream"]()).svg() == plan(EXAMPLES["clickstream"]()).svg()
-
-
-def test_the_picture_in_the_docs_is_the_one_that_is_drawn():
-    assert DOCUMENTED.read_text(encoding="utf-8") == plan(EXAMPLES["word_count"]()).svg()
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
 def test_every_line_of_a_mermaid_chart_has_one_of_its_forms(name):
     lines = plan(EXAMPLES[name]()).mermaid().splitlines()
     assert [line for line in lines if not MERMAID_LINE.fullmatch(line)] == []
@@ -82,15 +49,14 @@ def test_every_line_of_a_mermaid_chart_has_one_of_its_forms(name):
 
 def test_names_with_markup_are_text_in_every_form():
     picture = hostile_picture()
-    assert "<script" not in svg_of(picture) + html_of(picture) + mermaid_of(picture)
-    ElementTree.fromstring(svg_of(picture))
+    assert "<script" not in html_of(picture) + mermaid_of(picture)
     ElementTree.fromstring(html_of(picture))
     assert [line for line in mermaid_of(picture).splitlines() if not MERMAID_LINE.fullmatch(line)] == []
     assert HOSTILE.rstrip("\n") + "\\n" in text_of(picture)
 
 
-def test_the_html_has_the_picture_and_a_table_of_the_states():
+def test_the_html_has_the_text_and_a_table_of_the_states():
     root = ElementTree.fromstring(plan(EXAMPLES["word_count"]())._repr_html_())
-    assert root.find(f".//{SVG}svg") is not None
+    assert root.findtext("pre") == plan(EXAMPLES["word_count"]()).text()
     cells = [row.findtext("td") for row in root.iter("tr")]
     assert cells == [None, "counts"]
