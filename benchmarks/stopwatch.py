@@ -15,7 +15,7 @@ from unittest.mock import patch
 from coordinator import server_choice
 from coordinator.engines.spark import spark_engine as engine_module
 from coordinator.engines.spark.spark_engine import SparkEngine
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit, CommitReply

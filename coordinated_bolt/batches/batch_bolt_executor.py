@@ -25,6 +25,7 @@ from coordinated_bolt.streams.records import RecordReader
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, cut
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_failure import failure_of
 from coordinated_bolt.user_traceback import call, unread_answer
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
@@ -251,7 +252,7 @@ class BatchBoltExecutor:
 
     def _failure(self, error: BaseException, executed: Any) -> Failure:
         text = "" if executed is None else cut(executed, what="tuple")
-        return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
+        return failure_of(error, self._wiring.component_id, self._wiring.task_index, text)
 
 
 def _stream_of(stretch: Stretch) -> str:

@@ -20,6 +20,7 @@ from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stre
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.transport.outbox import NewOutbox
+from coordinated_bolt.user_failure import failure_of
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -220,7 +221,7 @@ class CoordinatedBolt:
         try:
             result.counters = self.executor.counters(attempt)
         except (TypeError, ValueError) as error:
-            return Failure.from_exception(error, *where)
+            return failure_of(error, *where)
         collector = self.executor.collector(attempt)
         if collector is not None:
             collector.close(is_good=True)
@@ -230,7 +231,7 @@ class CoordinatedBolt:
             if collector is not None and (letters := collector.letters()):
                 result.letters[self._wiring.task_id] = letters
         except (TransactionError, TypeError) as error:
-            return Failure.from_exception(error, *where)
+            return failure_of(error, *where)
         return None
 
     def _open(self, attempt: TransactionAttempt, observer: HookObserver) -> AttemptCollector:

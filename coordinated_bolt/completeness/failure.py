@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from coordinated_bolt.user_traceback import user_traceback
 from state.attempt import TransactionAttempt
 from state.errors import (
     BadInputError,
-    FailedException,
     ProtocolError,
     SourceError,
-    StaleReadError,
     StateRefusedError,
     StateUnreachableError,
     TransactionError,
     UserCodeError,
 )
-from state.printable import SENTENCE_LIMIT, said_by
 from state.troubles import Trouble
 
 
@@ -45,15 +41,6 @@ class FailureKind(IntEnum):
     """Counts, reports or edges do not match: replay."""
 
 
-_KINDS = (
-    (StaleReadError, FailureKind.UNANSWERED),
-    (StateUnreachableError, FailureKind.UNANSWERED),
-    (FailedException, FailureKind.FAILED),
-    (BadInputError, FailureKind.RECORD),
-    (SourceError, FailureKind.SOURCE),
-    (StateRefusedError, FailureKind.STATE),
-)
-"""What an exception is that user code or a state handle has raised; the first class that fits decides."""
 _ERRORS: dict[FailureKind, type[TransactionError]] = {
     FailureKind.RECORD: BadInputError,
     FailureKind.SOURCE: SourceError,
@@ -83,30 +70,6 @@ class Failure:
     tuple_text: str = ""
     batch: str = ""
     trouble: str = ""
-
-    @classmethod
-    def of_user(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """Returns what a component raised where nothing may be retried: even a `FailedException` is a mistake there.
-
-        What a source or a state of ours says of the input or the server keeps its meaning.
-        """
-        if isinstance(error, StateUnreachableError):
-            return cls(FailureKind.UNREACHABLE, component_id, task_index, said_by(error, SENTENCE_LIMIT), tuple_text)
-        if isinstance(error, (SourceError, StateRefusedError)):
-            return cls.from_exception(error, component_id, task_index, tuple_text)
-        return cls(FailureKind.USER, component_id, task_index, user_traceback(error), tuple_text)
-
-    @classmethod
-    def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """Classifies an exception from user code or a state handle; the text is printable and bounded."""
-        kind = next((kind for known, kind in _KINDS if isinstance(error, known)), FailureKind.USER)
-        if kind is FailureKind.USER:
-            text = user_traceback(error)
-        elif kind in (FailureKind.UNANSWERED, FailureKind.FAILED):
-            text = f"{type(error).__name__}: {said_by(error)}"
-        else:
-            text = said_by(error, SENTENCE_LIMIT)
-        return cls(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
 
     def halts(self) -> bool:
         """Returns whether a replay would only fail again; the kinds up to UNREACHABLE are in that order."""
@@ -160,13 +123,6 @@ def most_telling(failures: Iterable[Failure | None]) -> Failure | None:
     """
     known = (failure for failure in failures if failure is not None)
     return min(known, key=lambda failure: failure.kind, default=None)
-
-
-def _closer_trouble(error: BaseException) -> str:
-    """Returns what the place that raised `error` said that it is about; "" if it left that to the class."""
-    if not isinstance(error, TransactionError) or error.trouble is type(error).trouble:
-        return ""
-    return error.trouble.value
 
 
 def _valid(text: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.watching.statistics.run_report import RunReport, tables_of
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.printable import counted
+
+if TYPE_CHECKING:
+    from coordinator.watching.statistics.run_report import RunReport
 
 
 @dataclass(slots=True, repr=False)
@@ -69,6 +71,8 @@ class PlainStatistics(WaveStatistics):
         Args:
             title: names the run in it.
         """
+        from coordinator.watching.statistics.run_report import RunReport  # only who asks for one needs it
+
         components = {component_id: done.copied() for component_id, done in self.components.items()}
         return RunReport(title, self.figures(), "acked messages", "messages", components, self.history.copied())
 
@@ -79,6 +83,8 @@ class PlainStatistics(WaveStatistics):
         )
 
     def _repr_html_(self) -> str:
+        from coordinator.watching.statistics.run_report import tables_of  # only a notebook needs it
+
         return tables_of("plain run", self.figures(), self.components)
 
     def to_dict(self, topology_id: str) -> dict[str, Any]:

@@ -21,10 +21,12 @@ from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.outbox import Carrier, NewOutbox
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_failure import failure_of
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.batch_emitters import Batch, BatchEmitter, StoredPositions
+from coordinator.spouts.batch import Batch
+from coordinator.spouts.batch_emitters import BatchEmitter, StoredPositions
 from coordinator.spouts.partition_cut import PartitionCut
 from coordinator.spouts.row_spout import Rows
 from coordinator.spouts.spout_kind import SpoutKind
@@ -177,7 +179,7 @@ class EmitterTask:
             collector.close()
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed earlier in this task")
             collector.count_into(metrics)
-            return AttemptResult(attempt, Failure.from_exception(error, *where), metrics={component_id: metrics})
+            return AttemptResult(attempt, failure_of(error, *where), metrics={component_id: metrics})
         if (late := taken_late(self._wiring)) is not None:
             return AttemptResult(attempt, late, metrics={component_id: metrics})
         reached("batch.emitted")

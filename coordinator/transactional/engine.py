@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 

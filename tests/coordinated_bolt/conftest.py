@@ -1,16 +1,5 @@
-"""What components note of their calls is of one test."""
+"""What tests of tasks share."""
 
-from __future__ import annotations
+from tests.support.tasks.calls_of_one_test import calls_of_one_test
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.support.tasks.wirings import Calls
-
-
-@pytest.fixture(autouse=True)
-def _calls_of_one_test() -> Iterator[None]:
-    Calls.take()
-    yield
-    Calls.take()
+__all__ = ["calls_of_one_test"]

@@ -6,12 +6,12 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt, IBatchBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.streams.tuples import Tuple, shortened
+from coordinated_bolt.user_failure import failure_of
 from coordinated_bolt.user_traceback import user_traceback
 from state import HashState
 from state.codec import pack
@@ -117,7 +117,7 @@ def test_an_error_cannot_write_to_the_terminal_or_fill_it():
 
 
 def test_a_failed_exception_is_one_bounded_line():
-    failure = Failure.from_exception(FailedException("later\ntxbatch: done \x1b[31m" + "x" * 10_000), "bolt", 0)
+    failure = failure_of(FailedException("later\ntxbatch: done \x1b[31m" + "x" * 10_000), "bolt", 0)
 
     assert failure.text.startswith("FailedException: later\\ntxbatch: done \\x1b[31mxxx")
     assert len(failure.text) < 1_100

@@ -27,7 +27,7 @@ from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.waves.alarm import Alarm
 from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry, StageSlot
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks, chained_to, report_chain
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed

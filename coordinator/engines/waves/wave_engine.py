@@ -17,7 +17,7 @@ from coordinator.engines.waves.alarm import Deadline, OverdueError
 from coordinator.engines.waves.stage import Reading, WaveInput
 from coordinator.engines.waves.wave import Wave, at_once
 from coordinator.engines.waves.worker_traceback import CrashStory
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.watching.failure_cause import CrashKind

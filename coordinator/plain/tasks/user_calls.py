@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_failure import lasting_failure_of
 from coordinated_bolt.user_traceback import call
 from coordinated_bolt.wiring import TaskWiring
 
@@ -41,7 +42,7 @@ class UserCalls:
 
     def failure(self, error: BaseException, tuple_text: str = "") -> Failure:
         """Returns what an error of the user's means for the run; `tuple_text` shows the tuple being executed."""
-        return Failure.of_user(error, *self._where, tuple_text)
+        return lasting_failure_of(error, *self._where, tuple_text)
 
 
 def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | None:

@@ -1,16 +1,21 @@
-"""Kafka topics as sources: transactional, opaque, and the spout of plain topologies in `plain`.
+"""Kafka topics as sources: transactional, opaque, and the spout of plain topologies, which is in `coordinator/plain/`.
 
 Which offsets belong to a transaction, and when one may be forgotten, is decided without a client: events in,
 decisions out. Only `topic`, `partition_reader`, `broker_errors` and `GroupMirror` speak to brokers, and nothing
 outside this folder imports confluent_kafka.
 """
 
-from coordinator.plain.kafka.kafka_spout import KafkaSpout
-from coordinator.plain.kafka.retry_manager import RetryRules
-from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from typing import TYPE_CHECKING
+
+from state.lazy_exports import hand_on_lazily
+
+if TYPE_CHECKING:
+    from coordinator.plain.kafka.kafka_spout import KafkaSpout
+    from coordinator.plain.kafka.retry_manager import RetryRules
+    from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
+    from coordinator.sources.kafka.kafka_topic import KafkaTopic
+    from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
+    from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 
 __all__ = [
     "FromEnvironment",
@@ -21,3 +26,4 @@ __all__ = [
     "KafkaTransactionalSpout",
     "RetryRules",
 ]
+hand_on_lazily(__name__)

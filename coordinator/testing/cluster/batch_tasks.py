@@ -20,7 +20,7 @@ from coordinated_bolt.transport.frames import Frame
 from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from state.attempt import TransactionAttempt
 from state.kinds.session import StateReader
 

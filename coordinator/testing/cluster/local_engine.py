@@ -18,7 +18,7 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import SingleFrames
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.testing.cluster.batch_tasks import BatchTuple, CommittingTask, GroupStart, ProcessingTask, TaskInput
 from coordinator.testing.cluster.mailroom import Mailroom
 from coordinator.testing.cluster.recorder import AttemptRecorder

@@ -17,7 +17,7 @@ from coordinator.engines.waves.stage import CommitStage, MeetingStage, Reading, 
 from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
 from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.engines.waves.wave import Steps, Wave
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.testing.simulated.executors import Executors, TaskDiedError
 from coordinator.testing.simulated.fault_plan import FaultPlan
 from coordinator.testing.simulated.timeline import Timeline

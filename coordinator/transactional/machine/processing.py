@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.transactional.engine import WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.failures import Failures

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.republication import Republication

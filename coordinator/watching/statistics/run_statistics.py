@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.watching.failure_cause import FailureCause
 from coordinator.watching.statistics.bad_records import BadRecords
-from coordinator.watching.statistics.run_report import RunReport, tables_of
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.printable import counted
 from state.records.durability import DurabilityReport
+
+if TYPE_CHECKING:
+    from coordinator.watching.statistics.run_report import RunReport
 
 
 @dataclass(slots=True, repr=False)
@@ -199,6 +201,8 @@ class RunStatistics(WaveStatistics):
         Args:
             title: names the run in it.
         """
+        from coordinator.watching.statistics.run_report import RunReport  # only who asks for one needs it
+
         run = self.copied()
         return RunReport(title, run.figures(), "committed transactions", "attempts", run.components, run.history)
 
@@ -211,6 +215,8 @@ class RunStatistics(WaveStatistics):
         )
 
     def _repr_html_(self) -> str:
+        from coordinator.watching.statistics.run_report import tables_of  # only a notebook needs it
+
         return tables_of("run", self.figures(), self.components)
 
     def to_dict(self, topology_id: str) -> dict[str, Any]:

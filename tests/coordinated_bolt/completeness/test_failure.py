@@ -9,6 +9,7 @@ import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
+from coordinated_bolt.user_failure import failure_of, lasting_failure_of
 from state.codec import pack, unpack
 from state.errors import (
     BadInputError,
@@ -51,7 +52,7 @@ CASES = [
 
 @pytest.mark.parametrize(("error", "kind", "text", "final"), CASES, ids=lambda part: type(part).__name__)
 def test_an_exception_is_sorted_by_what_follows_from_it(error, kind, text, final):
-    failure = Failure.from_exception(raised(error), "store", 2, "Tuple(…)")
+    failure = failure_of(raised(error), "store", 2, "Tuple(…)")
     assert (failure.kind, failure.component_id, failure.task_index) == (kind, "store", 2)
     assert failure.text.startswith(text)
     halting = (FailureKind.USER, FailureKind.RECORD, FailureKind.SOURCE, FailureKind.STATE)
@@ -72,9 +73,9 @@ def test_a_failure_survives_the_wire_and_pickling(kind):
 
 def test_what_an_error_is_about_reaches_the_driver():
     changed = SourceError("file 'a' has shrunk").about(Trouble.INPUT_CHANGED)
-    travelled = Failure.from_wire(unpack(pack(Failure.from_exception(changed, "lines", 0).to_wire())))
+    travelled = Failure.from_wire(unpack(pack(failure_of(changed, "lines", 0).to_wire())))
     assert travelled.to_error().trouble is Trouble.INPUT_CHANGED
-    plain = Failure.from_exception(SourceError("no file"), "lines", 0)
+    plain = failure_of(SourceError("no file"), "lines", 0)
     assert (plain.trouble, plain.to_error().trouble) == ("", Trouble.INPUT)
 
 
@@ -85,7 +86,7 @@ def test_a_failure_reads_as_where_and_what():
 
 
 def test_the_users_error_has_component_task_attempt_tuple_and_traceback():
-    failure = Failure.from_exception(raised(ValueError("mine")), "store", 2, "Tuple(lines/default: line='x')")
+    failure = failure_of(raised(ValueError("mine")), "store", 2, "Tuple(lines/default: line='x')")
     assert str(failure.to_error(attempt(3, 255))).startswith(
         "component 'store', task 2, attempt 3:00000000000000ff, at tuple Tuple(lines/default: line='x') raised:\n"
         "Traceback (most recent call last):\n"
@@ -93,7 +94,7 @@ def test_the_users_error_has_component_task_attempt_tuple_and_traceback():
 
 
 def test_without_an_attempt_the_error_names_the_batch_if_there_is_one():
-    failure = Failure.of_user(raised(FailedException("in prepare")), "count", 1)
+    failure = lasting_failure_of(raised(FailedException("in prepare")), "count", 1)
     assert str(failure.to_error()).startswith("component 'count', task 1 raised:\nTraceback")
     within = replace(failure, batch="3:00000000000000ff")
     assert str(within.to_error()).startswith("component 'count', task 1, attempt 3:00000000000000ff raised:\n")

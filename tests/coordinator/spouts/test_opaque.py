@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedEmitter,

@@ -12,7 +12,7 @@ from coordinator.engines.waves.stage import Reading, WaveInput
 from coordinator.engines.waves.stage_entry import FrameFault, StageEntry
 from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.engines.waves.wave import Wave, at_once
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.testing.simulated.executors import Executors
 from coordinator.testing.simulated.fault_plan import FaultPlan
 from coordinator.topology.planning.plan import Plan

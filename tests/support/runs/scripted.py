@@ -13,7 +13,7 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.run import ProgressCallback
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import new_coordinator

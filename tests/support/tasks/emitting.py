@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.transactional.emitter_task import EmitterTask
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack

@@ -7,7 +7,7 @@ import pytest
 from coordinator.engines.waves.process_engine import HeldPlan
 from coordinator.engines.waves.stage import EmitterStage, WaveInput
 from coordinator.engines.waves.stage_entry import StageEntry
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
 from state.codec import pack

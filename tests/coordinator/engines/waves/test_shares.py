@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.engines.waves.shares import LEAST_ATTEMPTS, SMALL_WAVE_BYTES, SPREAD_BYTES_MAX, Share, shares_of
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.testing.cluster.batch_tasks import TaskInput
 from coordinator.testing.cluster.local_engine import LocalEngine
 from coordinator.testing.cluster.mailroom import Mailroom

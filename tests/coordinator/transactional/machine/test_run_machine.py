@@ -6,7 +6,7 @@ import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.transactional.engine import (
     EarlyCommit,
     GroupCrashed,

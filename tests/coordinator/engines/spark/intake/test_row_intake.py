@@ -10,7 +10,7 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.engines.spark.intake.row_intake import DIGEST_SCOPE, HASH_SUM, ROW_COUNT, Role, RoleRows, RowIntake
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.batch import Batch
 from coordinator.transactional.engine import WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import pack

@@ -1,0 +1,57 @@
+"""What a task reports of an exception that it has caught: of user code, or of a state or source of ours."""
+
+from __future__ import annotations
+
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.user_traceback import user_traceback
+from state.errors import (
+    BadInputError,
+    FailedException,
+    SourceError,
+    StaleReadError,
+    StateRefusedError,
+    StateUnreachableError,
+    TransactionError,
+)
+from state.printable import SENTENCE_LIMIT, said_by
+
+_KINDS = (
+    (StaleReadError, FailureKind.UNANSWERED),
+    (StateUnreachableError, FailureKind.UNANSWERED),
+    (FailedException, FailureKind.FAILED),
+    (BadInputError, FailureKind.RECORD),
+    (SourceError, FailureKind.SOURCE),
+    (StateRefusedError, FailureKind.STATE),
+)
+"""What an exception is that user code or a state handle has raised; the first class that fits decides."""
+
+
+def failure_of(error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+    """Classifies an exception from user code or a state handle; the text is printable and bounded."""
+    kind = next((kind for known, kind in _KINDS if isinstance(error, known)), FailureKind.USER)
+    if kind is FailureKind.USER:
+        text = user_traceback(error)
+    elif kind in (FailureKind.UNANSWERED, FailureKind.FAILED):
+        text = f"{type(error).__name__}: {said_by(error)}"
+    else:
+        text = said_by(error, SENTENCE_LIMIT)
+    return Failure(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
+
+
+def lasting_failure_of(error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+    """Classifies what a component raised where nothing may be retried: even a `FailedException` is a mistake there.
+
+    What a source or a state of ours says of the input or the server keeps its meaning.
+    """
+    if isinstance(error, StateUnreachableError):
+        return Failure(FailureKind.UNREACHABLE, component_id, task_index, said_by(error, SENTENCE_LIMIT), tuple_text)
+    if isinstance(error, (SourceError, StateRefusedError)):
+        return failure_of(error, component_id, task_index, tuple_text)
+    return Failure(FailureKind.USER, component_id, task_index, user_traceback(error), tuple_text)
+
+
+def _closer_trouble(error: BaseException) -> str:
+    """Returns what the place that raised `error` said that it is about; "" if it left that to the class."""
+    if not isinstance(error, TransactionError) or error.trouble is type(error).trouble:
+        return ""
+    return error.trouble.value

@@ -1,0 +1,40 @@
+"""One attempt to emit, as the driver hands it to engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from state.attempt import TransactionAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One attempt to emit.
+
+    Attributes:
+        attempt: identifies the batch; what is stored is found under its txid.
+        packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
+        number: what the spout knows the batch by, if that is not the txid: it does not count republished
+            batches, and these keep the number they were first read with.
+        scopes: the partitions to read when an opaque spout replays a quarantined batch; None reads all.
+        is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
+            stream, the index of the receiver.
+        byte_count: about how much input it reads; 0 if unknown.
+    """
+
+    attempt: TransactionAttempt
+    packed_metadata: bytes
+    number: int | None = None
+    scopes: frozenset[str] | None = None
+    is_of_letters: bool = False
+    byte_count: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.attempt, self.packed_metadata, self.number, self.scopes, self.is_of_letters, self.byte_count)
+        return Batch, fields  # a dataclass goes through its fields one by one
+
+    @property
+    def numbered(self) -> TransactionAttempt:
+        """The attempt as user code sees it, under the spout's own number of the batch."""
+        return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)
