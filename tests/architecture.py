@@ -303,7 +303,9 @@ def circles_of_modules(root: Path) -> list[str]:
             name for _, name in imports(ast.Module(runs, []))
         }
     ways = {
-        module: {each for name in names for each in (name, name.rpartition(".")[0]) if each in ways} - {module}
+        module: {
+            each for name in names for each in _imported_with(name) if each in ways and not is_within(module, each)
+        }
         for module, names in ways.items()
     }
     reached = {module: _reachable(ways, module) for module in ways}
@@ -311,6 +313,17 @@ def circles_of_modules(root: Path) -> list[str]:
     return [
         " and ".join(sorted(modules)).replace(".", "/") + " import each other" for modules in sorted(met, key=sorted)
     ]
+
+
+def _imported_with(name: str) -> Iterator[str]:
+    """Gives a name and every package that it lies in, each of which is imported first."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _lies_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
 
 
 def _reachable(ways: dict[str, set[str]], start: str) -> set[str]:
