@@ -300,12 +300,10 @@ def circles_of_modules(root: Path) -> list[str]:
         hands_on = path.endswith("/__init__.py")
         runs = [node for node in tree.body if not (hands_on and isinstance(node, ast.If))]
         ways[path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")] = {
-            name for _, name in imports(ast.Module(runs, []))
+            name for _, name in imports(ast.Module(runs, [])) if path != SCRIPT or not name.startswith("coordinator.")
         }
     ways = {
-        module: {
-            each for name in names for each in _imported_with(name) if each in ways and not is_within(module, each)
-        }
+        module: {each for name in names for each in _imported_with(name) if each in ways and not _lies_in(module, each)}
         for module, names in ways.items()
     }
     reached = {module: _reachable(ways, module) for module in ways}
