@@ -14,7 +14,7 @@ from coordinator.operating.cli.figures import PlainFigures, ShownFigures, Transa
 from coordinator.operating.cli.loading import load_factory, make_topology
 from coordinator.operating.cli.logs import log_sentence
 from coordinator.operating.cli.progress import RunProgress, SentenceProgress, progress_on_stderr
-from coordinator.operating.cli.run_options import EndOptions, ObserverOptions
+from coordinator.operating.cli.run_options import DEFAULTS, EndOptions, ObserverOptions, options_given
 from coordinator.operating.cli.run_result import Reached, failure_printed, print_result
 from coordinator.operating.cli.signals import DrainOnSignal
 from coordinator.operating.cli.terminal import user_output_aside
@@ -25,7 +25,7 @@ from coordinator.run import run_as
 from coordinator.run_plain import run_plain
 from coordinator.run_request import RunRequest
 from coordinator.topology.building.topology import Topology
-from coordinator.transactional.options import EngineName, RunOptions
+from coordinator.transactional.options import EngineName
 from coordinator.watching.log_records import name_topology
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -126,13 +126,12 @@ def _plain(
             "one, which runs on Spark only; leave the option out"
         )
     executors_timeout_s = typed.request.options.executors_timeout_s
-    if typed.request.options != RunOptions(executors_timeout_s=executors_timeout_s):
+    if given := options_given(replace(typed.request.options, executors_timeout_s=DEFAULTS.executors_timeout_s)):
+        is_one = len(given) == 1
         raise TopologyError(
-            f"--max-pending and others are for transactional topologies, but {topology.topology_id!r} is a plain one; "
-            "leave them out; they are --max-pending, --wave-target-ms, --slots, --commit-group-max, "
-            "--commit-target-ms, --max-attempts, "
-            "--on-poison, --max-quarantined, --max-bad-fraction, --adopt, --accept-state-changes, --durability, "
-            "--history and --no-pulse; limit what is in flight with the builder's set_max_spout_pending"
+            f"{' and '.join(given)} {'is' if is_one else 'are'} for transactional topologies, but "
+            f"{topology.topology_id!r} is a plain one; leave {'it' if is_one else 'them'} out; what is in flight is "
+            "limited by the builder's set_max_spout_pending"
         )
     if typed.observed.traces:
         raise TopologyError(

@@ -24,6 +24,22 @@ ADOPTS_UNCHANGED = "unchanged"
 """The value of a bare ``--adopt``: what was read is unchanged, and nothing is skipped or read again."""
 
 
+_TYPED = {
+    "max_spout_pending": "max-pending",
+    "wave_target_s": "wave-target-ms",
+    "commit_target_s": "commit-target-ms",
+    "executors_timeout_s": "executors-timeout",
+    "pulse": "no-pulse",
+}
+"""Field of `RunOptions` -> how its option is typed, where that is not its name."""
+
+
+def options_given(options: RunOptions) -> list[str]:
+    """Returns how those options are typed that are not as by default."""
+    names = [entry.name for entry in fields(options) if getattr(options, entry.name) != getattr(DEFAULTS, entry.name)]
+    return [f"--{_TYPED.get(name, name).replace('_', '-')}" for name in names]
+
+
 def at_least(least: int, *names: str, panel: str, help: str) -> Any:  # noqa: A002 - typer's name
     return option(*names, panel=panel, min=least, metavar="N", help=help)
 

@@ -86,7 +86,7 @@ LOADING = [
         "an option for transactions",
         "run plain_job:topology --max-pending 3",
         USAGE,
-        "are for transactional topologies, but 'plain' is a plain one",
+        "--max-pending is for transactional topologies, but 'plain' is a plain one",
     ),
 ]
 

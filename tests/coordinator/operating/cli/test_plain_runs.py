@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 from coordinator.operating.cli.commands import run as run_module
 from coordinator.operating.cli.run_command import TypedRun, execute
-from coordinator.operating.cli.run_options import EndOptions
+from coordinator.operating.cli.run_options import EndOptions, LimitOptions, options_given
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
+from state.records.durability import DurabilityLevel
 from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 from tests.support.cli.typed_runs import FakeRunner, never, typed_run
@@ -115,11 +117,36 @@ def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
     assert runner.topology.topology_id == "lines"
 
 
-def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:
-    with pytest.raises(
-        TopologyError, match=r"--max-pending.* are for transactional topologies, but 'lines' is a plain one"
-    ):
-        execute(plain_run(options=RunOptions(max_spout_pending=7)), never, never)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (RunOptions(max_spout_pending=7), "--max-pending is for transactional topologies, but 'lines' is a plain one"),
+        (
+            RunOptions(pulse=False, wave_target_s=1.0, history=3),
+            "--wave-target-ms and --no-pulse and --history are",
+        ),
+    ],
+)
+def test_options_about_transactions_are_refused_by_the_names_that_are_typed(
+    plain_folder: JobFolder, options: RunOptions, said: str
+) -> None:
+    with pytest.raises(TopologyError, match=said):
+        execute(plain_run(options=options), never, never)
+
+
+CHANGED = LimitOptions(
+    max_pending=7, wave_target_ms=1, executors_timeout=7.0, commit_group_max=7, commit_target_ms=7, max_attempts=7,
+    on_poison="quarantine", max_quarantined=7, max_bad_fraction=0.5, adopt="skip", accept_state_changes=True,
+    durability=DurabilityLevel.FSYNC, durability_replicas=7, history=7, pulse=False, slots=7,
+)  # fmt: skip
+
+
+def test_every_option_that_may_be_refused_is_one_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("run", "--help") == 0
+    shown = capsys.readouterr().out
+    given = options_given(CHANGED.options())
+    assert len(given) == len(fields(LimitOptions))
+    assert [name for name in given if name not in shown] == []
 
 
 def test_the_local_engine_is_refused(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
