@@ -2,8 +2,8 @@
 
 Pure: an engine delivers frames and messages, and passes in clocks and seeds. No Spark, no Redis, no sources here.
 What several rooms share lies at the top: `wiring` (all that one task knows), `columns` (rows, held as columns),
-`user_code` and `user_traceback` (whose code raised, and what), `neighbours` (the import check), `rotating_map`
-and `time_cache_map` (timeouts).
+`user_code`, `user_traceback` and `user_failure` (whose code raised, and what), `neighbours` (the import check),
+`rotating_map` and `time_cache_map` (timeouts).
 """
 
 from typing import TYPE_CHECKING

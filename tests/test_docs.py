@@ -293,6 +293,20 @@ def test_every_path_is_there(document):
     assert [path for path in paths if not is_there(document, path)] == []
 
 
+ROOM_SIGNS = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py"))
+WORD = re.compile(r"[a-z]+(_[a-z]+)+")
+
+
+@pytest.mark.parametrize("sign", ROOM_SIGNS, ids=lambda path: path.parent.relative_to(ROOT).as_posix())
+def test_the_sign_of_a_room_names_what_is_there(sign):
+    modules = {path.stem for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    modules |= {path.parent.name for path in ROOM_SIGNS}
+    named = CODE.findall(ast.get_docstring(ast.parse(sign.read_text(encoding="utf-8"))) or "")
+    assert [name for name in named if WORD.fullmatch(name) and name not in modules | ours()] == []
+    room = sign.parent.relative_to(ROOT).as_posix()
+    assert [path for path in paths_in(" ".join(f"`{name}`" for name in named)) if not is_there(f"{room}/x", path)] == []
+
+
 def test_a_path_that_is_not_there_is_found():
     paths = paths_in("`state/gone.py`, `state/attempt.py`, `no/such/room/`, `no_such.py`, `wave.py`, `a/b`, `*.py`")
     missing = [path for path in paths if not is_there("README.md", path)]

@@ -1,1 +1,1 @@
-"""The server itself: found, started, kept alive, checked and measured. Knows no topology."""
+"""The server itself: found, started and kept alive, its facts measured. Knows no topology."""
