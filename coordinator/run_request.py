@@ -103,7 +103,7 @@ class RunRequest:
             TopologyError: the arguments exclude each other, or name nothing that can be published again.
         """
         if self.replay_letters is None:
-            return RepublishChoice.of(self.replay)
+            return None if self.replay is None else RepublishChoice.of(self.replay)
         if self.replay is not None:
             raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
         return LetterChoice.of(self.replay_letters)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from state.attempt import TransactionAttempt
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """One attempt to emit.
 
     Attributes:
@@ -29,12 +27,3 @@ class Batch:
     scopes: frozenset[str] | None = None
     is_of_letters: bool = False
     byte_count: int = 0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        fields = (self.attempt, self.packed_metadata, self.number, self.scopes, self.is_of_letters, self.byte_count)
-        return Batch, fields  # a dataclass goes through its fields one by one
-
-    @property
-    def numbered(self) -> TransactionAttempt:
-        """The attempt as user code sees it, under the spout's own number of the batch."""
-        return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)

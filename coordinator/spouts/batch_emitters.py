@@ -12,6 +12,7 @@ from coordinated_bolt.user_traceback import call
 from coordinator.spouts.batch import Batch
 from coordinator.spouts.partition_cut import PartitionCut, link_to, of_source, partition_scope
 from coordinator.spouts.several import CountingCollector, SeveralEmitter
+from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.keys import metadata_field
 from state.metadata import RotatingTransactionalState, TransactionalState
@@ -19,6 +20,11 @@ from state.values.own_copy import own_copy
 
 StoredPositions = Mapping[str, Mapping[int, Any]]
 """Scope -> txid -> metadata of the partitions, as the driver knows it when the wave starts."""
+
+
+def numbered(batch: Batch) -> TransactionAttempt:
+    """Returns the attempt as user code sees it, under the spout's own number of the batch."""
+    return batch.attempt if batch.number is None else TransactionAttempt(batch.number, batch.attempt.attempt_id)
 
 
 class BatchEmitter(ABC):
@@ -56,7 +62,7 @@ class WholeBatches(BatchEmitter):
     """Of a transactional spout: the coordinator has cut the whole batch."""
 
     def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
-        call(self._emitter.emit_batch, batch.numbered, metadata, collector)
+        call(self._emitter.emit_batch, numbered(batch), metadata, collector)
         return {}
 
 
@@ -76,7 +82,7 @@ class PartitionBatches(BatchEmitter):
                 stored = state.get_state(txid, _must_be_stored)
                 if stored is not None:
                     # its answer, the position again if it shares code with `emit_partition_batch_new`, is not needed
-                    self._emitter.emit_partition_batch(batch.numbered, collector, partition, own_copy(stored))
+                    self._emitter.emit_partition_batch(numbered(batch), collector, partition, own_copy(stored))
                 continue
             cuts[partition_scope(partition)] = self._cut_new(batch, partition, collector)
         return cuts
@@ -87,7 +93,7 @@ class PartitionBatches(BatchEmitter):
         def cut(txid: int, last: Any) -> Any:
             nonlocal began_from
             began_from = link_to(last)
-            metadata = self._emitter.emit_partition_batch_new(batch.numbered, collector, partition, own_copy(last))
+            metadata = self._emitter.emit_partition_batch_new(numbered(batch), collector, partition, own_copy(last))
             if metadata is None:
                 raise TypeError(
                     f"emit_partition_batch_new returned None for partition {partition}; return the position of its "
@@ -136,7 +142,7 @@ class OpaqueBatches(BatchEmitter):
             last = None if below is None else own_copy(by_txid[below])
             began_from = link_to(last)  # before user code has it, which may change it
             emitted_before = collector.emitted_count
-            position = self._emitter.emit_partition_batch(batch.numbered, collector, partition, last)
+            position = self._emitter.emit_partition_batch(numbered(batch), collector, partition, last)
             if position is not None:
                 pack_exact(position)
                 by_txid[attempt.txid] = own_copy(position)
@@ -147,7 +153,7 @@ class OpaqueBatches(BatchEmitter):
                     f"{collector.emitted_count - emitted_before} tuples; return the position after them, "
                     "or they would be emitted again"
                 )
-        self._emitter.finish_batch(batch.numbered)
+        self._emitter.finish_batch(numbered(batch))
         return cuts
 
 
@@ -160,9 +166,9 @@ class MixedBatches(BatchEmitter):
 
     def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         cuts: dict[str, PartitionCut] = {}
-        for part in self._emitter.parts(batch.numbered, metadata, collector):
+        for part in self._emitter.parts(numbered(batch), metadata, collector):
             if part.source in self._opaque:
                 cuts |= self._opaque[part.source].emit(batch, part.metadata, part.collector)
             else:
-                call(part.emitter.emit_batch, batch.numbered, part.metadata, part.collector)
+                call(part.emitter.emit_batch, numbered(batch), part.metadata, part.collector)
         return cuts

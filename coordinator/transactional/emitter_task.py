@@ -26,7 +26,7 @@ from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.batch_emitters import BatchEmitter, StoredPositions
+from coordinator.spouts.batch_emitters import BatchEmitter, StoredPositions, numbered
 from coordinator.spouts.partition_cut import PartitionCut
 from coordinator.spouts.row_spout import Rows
 from coordinator.spouts.spout_kind import SpoutKind
@@ -91,7 +91,7 @@ class EmittingTasks:
             return range(task_count)
         if self._kind is None:
             self._kind = SpoutKind(pickle.loads(self._wiring.spec))
-        return self._kind.emitting_tasks(batch.numbered.txid, unpack(batch.packed_metadata), task_count)
+        return self._kind.emitting_tasks(numbered(batch).txid, unpack(batch.packed_metadata), task_count)
 
 
 class EmitterTask:

@@ -35,7 +35,7 @@ from state.redis_client.address import redact
 from state.redis_client.connection import RedisConnection, connect, pairs_of, text_of, texts_by_name
 from state.redis_client.presence import connected_runs, connected_topologies
 from state.redis_owner.measured_durability import measure_durability
-from state.redis_owner.set_aside import quarantined
+from state.redis_owner.slot import quarantined
 
 ANSWER_TIMEOUT_S = 3.0
 """How long one answer may take: a reader waits for it, and asks again a little later."""

@@ -21,7 +21,7 @@ from state.redis_admin.sharded_import import SHARDS_LEFT, ShardedImport
 from state.redis_admin.sharded_records import ShardedRecords
 from state.redis_client.connection import RedisConnection, connect, text_of
 from state.redis_client.presence import connected_runs
-from state.redis_owner.set_aside import RedisDeadLetters
+from state.redis_owner.letter_pages import RedisDeadLetters
 from state.redis_owner.slot import RedisSlot
 
 
@@ -52,10 +52,6 @@ class RedisTopology(RedisSlot):
         """Deletes what states hold; only of a topology that nobody else uses, such as that of a refold."""
         for name in (name for state in states for name in self.records().names_of(state)):
             self._connection.call("UNLINK", self.keys.state(name))
-
-    def quarantined(self) -> list[QuarantineRecord]:
-        """Returns the quarantined batches, by txid."""
-        return Onlooker(self._connection).quarantined(self.keys.topology_id)
 
     def discard(self, record: QuarantineRecord) -> bool:
         """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.

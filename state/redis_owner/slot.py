@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
+from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys, is_chain
 from state.metadata import checked_control, unpack_metadata, verified_metadata
 from state.records.durability import GUARANTEED, Durability, DurabilityLevel, DurabilityReport, ServerDurability
 from state.records.topology_overview import FoundTopology
 from state.redis_client.address import redact
-from state.redis_client.connection import RedisConnection, connect, text_of
+from state.redis_client.connection import RedisConnection, connect, pairs_of, text_of
 from state.redis_client.rights import require_all_rights
 from state.redis_owner.barrier import Barrier, OwnConnection, PooledConnection
 from state.redis_owner.fitness import ServerWatch, evicted_keys, refuse_unfit_server, unknown_facts
@@ -164,6 +165,10 @@ class RedisSlot:
         keys_like = self._connection.keys_like
         return existing + [name for name in with_parts if any(keys_like(self.keys.parts_pattern(name)))]
 
+    def quarantined(self) -> list[QuarantineRecord]:
+        """Returns the quarantined batches, by txid."""
+        return quarantined(self._connection, self.keys)
+
     def close(self) -> None:
         if self._barrier is not None:
             self._barrier.close()
@@ -190,3 +195,10 @@ class RedisSlot:
                 raise
             return {}
         return info
+
+
+def quarantined(connection: RedisConnection, keys: Keys) -> list[QuarantineRecord]:
+    """Returns the quarantined batches of a topology, by txid; their number is limited."""
+    found = pairs_of(connection.call("HGETALL", keys.quarantine))
+    records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in found]
+    return sorted(records, key=lambda record: record.txid)

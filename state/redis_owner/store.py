@@ -15,7 +15,6 @@ from typing import Any, Unpack
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus
-from state.commits.quarantine import QuarantineRecord
 from state.errors import FencedError, ProtocolError, StateUnreachableError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, checked_control, unpack_metadata, verified_metadata
@@ -33,9 +32,9 @@ from state.redis_owner.arguments import (
     metadata_arguments,
     reply_of,
 )
+from state.redis_owner.letter_pages import RedisDeadLetters
 from state.redis_owner.owned_sequence import OwnedSequence
 from state.redis_owner.refusals import acquire_refusal, advised, refuse_shard
-from state.redis_owner.set_aside import RedisDeadLetters, quarantined
 from state.redis_owner.slot import ConnectionOptions, RedisSlot
 
 ACQUIRE_TRIES = 20
@@ -180,10 +179,6 @@ class RedisStore(RedisSlot):
     def note_durable(self, confirmed_txid: int) -> None:
         """Stores the last txid known to be as durable as was asked, for display; called once, when a run is done."""
         self._write_barrier(self._connection, confirmed_txid)
-
-    def quarantined(self) -> list[QuarantineRecord]:
-        """Returns the quarantined batches, by txid."""
-        return quarantined(self._connection, self.keys)
 
     @property
     def dead_letters(self) -> RedisDeadLetters:

@@ -183,10 +183,8 @@ class RepublishChoice:
     txids: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, given: Sequence[int] | str | None) -> RepublishChoice | None:
-        """Returns the choice that an argument `replay` of `run` makes, None if there is none, or refuses it."""
-        if given is None:
-            return None
+    def of(cls, given: Sequence[int] | str) -> RepublishChoice:
+        """Returns the choice that an argument `replay` of `run` makes, or refuses it."""
         if given == "all":
             return cls()
         if isinstance(given, str) or not given or not all(is_whole(txid, 1) for txid in given):

@@ -224,7 +224,7 @@ class QuarantineWorld:
                     new_attempt_id=partial(self.random.getrandbits, 64),
                     wall_clock=lambda: 1_000.0,
                 ),
-                choice=RepublishChoice.of(replay),
+                choice=None if replay is None else RepublishChoice.of(replay),
             ) as coordinator,
         ):
             return coordinator.run()

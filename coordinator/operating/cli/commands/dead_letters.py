@@ -31,7 +31,7 @@ from coordinator.transactional.start.republish_choice import LetterNumber, Lette
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
-from state.redis_owner.set_aside import LetterPage, RedisDeadLetters
+from state.redis_owner.letter_pages import LetterPage, RedisDeadLetters
 
 _LETTER_ID = re.compile(r"(\d{1,16})\.(\d{1,6})")
 _VALUE_LIMIT = 200

@@ -1,4 +1,4 @@
-"""What a topology has set aside on its server: dead letters, read page by page and deleted, and quarantined batches."""
+"""The dead letters of a topology on its server: read page by page, and deleted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
-from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.redis_client.connection import RedisConnection, pairs_of, text_of
+from state.redis_client.connection import RedisConnection, text_of
 
 PAGE_LETTERS = 200
 
@@ -93,10 +92,3 @@ class RedisDeadLetters:
 
     def _names(self) -> tuple[str, str]:
         return self._keys.control, self._keys.state(DEAD_LETTERS_STATE)
-
-
-def quarantined(connection: RedisConnection, keys: Keys) -> list[QuarantineRecord]:
-    """Returns the quarantined batches of a topology, by txid; their number is limited."""
-    found = pairs_of(connection.call("HGETALL", keys.quarantine))
-    records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in found]
-    return sorted(records, key=lambda record: record.txid)

@@ -12,7 +12,7 @@ from state.commits.commit import CommitStatus
 from state.commits.dead_letters import DEAD_LETTERS_STATE, add_letters, pack_letter
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError, TopologyError
-from state.redis_owner.set_aside import RedisDeadLetters
+from state.redis_owner.letter_pages import RedisDeadLetters
 from state.redis_owner.store import RedisStore
 from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import attempt, commit_of, counts, dump, unanswered, unchanged
