@@ -247,7 +247,7 @@ def ring_of(module: str) -> str | None:
 
 
 def outward_imports(root: Path) -> list[str]:
-    """An import of a ring further out, whoever reads it, or of an entrance by anything but a tool."""
+    """An import of a ring further out, for a type checker too, or of an entrance by anything but a tool."""
     modules = {path.removesuffix(".py"): tree for path, tree in sources(root, *PACKAGES)}
     found = []
     for module, tree in modules.items():

@@ -19,8 +19,7 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector, FinishedCallback, IBatchBolt, TimeoutCallback
 from coordinated_bolt.components.component import takes_batches
-from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.components.context import TopologyContext, install_hooks
 from coordinated_bolt.streams.records import RecordReader
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, cut

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any, SupportsIndex
@@ -102,3 +103,9 @@ def _checked_count(name: Any, amount: Any) -> int:
     if not -_INT64_END <= checked < _INT64_END:
         raise ValueError(f"counter {name!r} was given {cut(checked)}, which does not fit into 64 bits")
     return checked
+
+
+def install_hooks(context: TopologyContext, specs: Sequence[bytes]) -> None:
+    """Lets fresh copies of the topology's pickled hooks watch a task."""
+    for spec in specs:
+        context.add_task_hook(pickle.loads(spec))

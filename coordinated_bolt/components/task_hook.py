@@ -5,9 +5,8 @@ A task without hooks pays one truth test per emit and per stretch of tuples.
 
 from __future__ import annotations
 
-import pickle
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,9 +118,3 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
 
     def cleanup(self) -> None:  # noqa: B027
         """Called last, after the bolt's `cleanup` or when the emitter is closed."""
-
-
-def install_hooks(context: Any, specs: Sequence[bytes]) -> None:
-    """Lets fresh copies of the topology's pickled hooks watch a task."""
-    for spec in specs:
-        context.add_task_hook(pickle.loads(spec))

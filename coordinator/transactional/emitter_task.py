@@ -16,8 +16,7 @@ from coordinated_bolt.batches.attempt_reports import SendReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.chained_tasks import ChainedTasks, NoteRunning
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.components.context import TopologyContext, install_hooks
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.outbox import Carrier, NewOutbox
 from coordinated_bolt.user_code import is_interruption

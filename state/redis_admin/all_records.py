@@ -46,6 +46,7 @@ from state.redis_admin.whole_replies import (
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of, texts_by_name
 from state.redis_client.redis_errors import stop_error
 from state.redis_owner.refusals import ReshapedError, refuse_remains
+from state.redis_owner.slot import present
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
@@ -249,7 +250,7 @@ class RedisRecords:
 
     def fields(self, *names: str) -> dict[str, str]:
         """Returns those fields of the control hash that are there."""
-        return _present(names, self._connection.call("HMGET", self.keys.control, *names))
+        return present(names, self._connection.call("HMGET", self.keys.control, *names))
 
     def chain_at(self, txid: str) -> str:
         """Returns the chain of the group that ends at a txid, as home keeps it for shards; "" if it keeps none."""
@@ -283,7 +284,7 @@ class RedisRecords:
         asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *STANDING)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
         found, *counts = self.at_once(asked)
-        control = {} if isinstance(found, redis.ResponseError) else _present(STANDING, found)
+        control = {} if isinstance(found, redis.ResponseError) else present(STANDING, found)
         self._check(control)
         return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 
@@ -384,10 +385,6 @@ def known_to_shards(home: RedisRecords, connected: Callable[[Keys], RedisConnect
             first = home.keys.shard(0)
             return RedisRecords(connected(first), first).description()
     return ""
-
-
-def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, str]:
-    return {name: text_of(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:

@@ -141,4 +141,4 @@ class RedisTopology(RedisSlot):
 
     def _connected(self, keys: Keys) -> RedisConnection:
         client = self._connection.client if self._is_injected else self._connect(keys.control)
-        return RedisConnection(client, self.server, **self._call_options)
+        return self.another_connection(client)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from state.commits.quarantine import QuarantineRecord, unpack_record
@@ -85,7 +85,7 @@ class RedisSlot:
             "sleep": sleep,
         }
         made = client if client is not None else connect(url, key=self.keys.control)
-        self._connection = RedisConnection(made, self.server, **self._call_options)
+        self._connection = self.another_connection(made)
 
     @property
     def connection(self) -> RedisConnection:
@@ -153,8 +153,7 @@ class RedisSlot:
 
     def fields(self, *names: str) -> dict[str, str]:
         """Returns those fields of the control hash that are there."""
-        found = self._connection.call("HMGET", self.keys.control, *names)
-        return {name: text_of(value) for name, value in zip(names, found, strict=True) if value is not None}
+        return present(names, self._connection.call("HMGET", self.keys.control, *names))
 
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
         """Returns those of the named states that exist on the server; called once at start, before `acquire`.
@@ -202,3 +201,8 @@ def quarantined(connection: RedisConnection, keys: Keys) -> list[QuarantineRecor
     found = pairs_of(connection.call("HGETALL", keys.quarantine))
     records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in found]
     return sorted(records, key=lambda record: record.txid)
+
+
+def present(names: Sequence[str], values: Sequence[Any]) -> dict[str, str]:
+    """Returns the fields that are there, of a reply to HMGET."""
+    return {name: text_of(value) for name, value in zip(names, values, strict=True) if value is not None}

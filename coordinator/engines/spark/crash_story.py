@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyspark
+
 from coordinator.engines.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.engines.waves.worker_traceback import NOT_USERS, TEXT_LIMIT, CrashStory, WorkerTraceback, overdue_story
 from coordinator.watching.failure_cause import CrashKind
@@ -95,7 +97,7 @@ def crash_story(error: BaseException) -> CrashStory:
     """Reads the cause out of what a job raised (driver)."""
     bug = _bug_on_driver(error)
     if bug:
-        advice = f"txbatch does not fit this PySpark ({_pyspark_version()}), or has a bug: nothing was lost; report it"
+        advice = f"txbatch does not fit this PySpark ({pyspark.__version__}), or has a bug: nothing was lost; report it"
         return CrashStory(f"{bug[:TEXT_LIMIT]}; {advice}", CrashKind.CERTAIN)
     lines = str(error).splitlines()
     traceback = WorkerTraceback(lines)
@@ -149,12 +151,6 @@ def _bug_on_driver(error: BaseException) -> str:
         return ""  # such as the function that makes the DataFrame of a spout
     found = missing[1] if missing is not None else f"{type(error).__name__}: {error}"
     return f"{found} (on the driver, {Path(frames[-1].filename).name}, line {frames[-1].lineno})"
-
-
-def _pyspark_version() -> str:
-    import pyspark
-
-    return pyspark.__version__
 
 
 def _java_cause(lines: list[str]) -> str:

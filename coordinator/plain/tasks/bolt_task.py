@@ -14,8 +14,8 @@ from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
+from coordinated_bolt.components.context import install_hooks
 from coordinated_bolt.components.rich_bolts import IRichBolt
-from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption

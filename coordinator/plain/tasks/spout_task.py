@@ -11,8 +11,8 @@ from collections.abc import Container, Iterable
 from random import Random
 
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.components.context import install_hooks
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
-from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.plain_tuple import Pending, PendingMessage
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import unread_answer

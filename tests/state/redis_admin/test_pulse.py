@@ -36,7 +36,7 @@ def test_what_the_owner_tells_is_read_back(store) -> None:
     ("state", "is_gone"), [(RunState.RUNNING, True), (RunState.DONE, False)], ids=["running", "done"]
 )
 def test_a_reader_on_the_same_machine_sees_that_the_process_is_gone(store, monkeypatch, state, is_gone) -> None:
-    monkeypatch.setattr("state.redis_admin.pulse.is_gone", lambda *told: told == (7, "boot pid:[1]"))
+    monkeypatch.setattr("state.redis_admin.pulse.is_gone", lambda *process: process == (7, "boot pid:[1]"))
     run = RunIdentity(pid=7, pid_space="boot pid:[1]")
     PulseSender(store).send({"now": to_json(RunFigures(state=state)), "run": to_json(run), "seen": "5.0"})
     assert pulse_of(store).is_gone is is_gone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import count
 from random import Random
@@ -51,33 +52,34 @@ def test_all_shards_together_hold_what_was_committed(shard_count, server_count):
 
 @pytest.mark.parametrize(("shard_count", "server_count"), [(2, 2), (2, 1), (3, 2)])
 def test_a_run_that_dies_at_any_call_is_continued_exactly(shard_count, server_count):
+    assert calls_survived(lambda: ShardedWorld(shard_count, server_count), seed=3) > 60
+
+
+def calls_survived(made: Callable[[], ShardedWorld], *, seed: int) -> int:
+    """Has a run die at each of its calls and the next one continue it; returns how many calls there are."""
     for call in count():
-        world = ShardedWorld(shard_count, server_count)
+        world = made()
         try:
-            world.run(Random(3), TOTAL, dying_at(call))
+            world.run(Random(seed), TOTAL, dying_at(call))
         except Died:
             world.check_shards()
-            world.run(Random(4), TOTAL)
+            world.run(Random(seed + 1), TOTAL)
             world.check_done()
         else:
-            break
-    assert call > 60
+            return call
+    raise AssertionError
 
 
 def test_a_start_that_dies_at_any_call_is_continued_exactly():
     """The first run dies just after the decision; the second anywhere in its start."""
-    for call in count():
+
+    def decided() -> ShardedWorld:
         world = ShardedWorld(3)
         with pytest.raises(Died):
             world.run(Random(5), TOTAL, dying_at(48))
-        try:
-            world.run(Random(6), TOTAL, dying_at(call))
-        except Died:
-            world.check_shards()
-            world.run(Random(7), TOTAL)
-            world.check_done()
-        else:
-            break
+        return world
+
+    assert calls_survived(decided, seed=6) > 5
 
 
 def after_run(shard_count: int = 2, total: int = TOTAL) -> ShardedWorld:
@@ -157,18 +159,12 @@ def test_a_shard_that_has_lost_anything_is_given_it_by_the_shard_that_has_kept_i
 
 
 def test_a_start_that_dies_while_it_gives_a_shard_what_it_has_lost_is_continued_exactly():
-    for call in count():
+    def behind() -> ShardedWorld:
         world = after_run(3)
         world.servers[2].go_back(writes_of(world.servers[2]) - 1)
-        try:
-            world.run(Random(6), TOTAL, dying_at(call))
-        except Died:
-            world.check_shards()
-            world.run(Random(7), TOTAL)
-            world.check_done()
-        else:
-            break
-    assert call > 40
+        return world
+
+    assert calls_survived(behind, seed=6) > 40
 
 
 @pytest.mark.parametrize("shard_count", [1, 2, 3])

@@ -34,6 +34,13 @@ def test_a_sound_server_is_asked_once_in_ten_seconds():
     assert client.commands == [("INFO",)] * 4
 
 
+def looks(watch, time):
+    """One look that finds nothing; the next is due."""
+    time.now = 10.0
+    watch.look()
+    time.now = 20.0
+
+
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
 def test_a_policy_that_evicts_stops_the_run(policy):
     watch, _, time = watch_over({**SOUND, "maxmemory_policy": policy})
@@ -55,27 +62,21 @@ def test_keys_that_expire_may_be_evicted_where_none_of_the_topology_does():
     for time.now in (10.0, 20.0):
         watch.look()
     watch, _, time = watch_over(SOUND, {**volatile, "maxmemory_policy": "allkeys-lru"}, expires=False)
-    time.now = 10.0
-    watch.look()
-    time.now = 20.0
+    looks(watch, time)
     with pytest.raises(StateRefusedError, match="has evicted 7 keys"):
         watch.look()
 
 
 def test_what_the_server_no_longer_says_does_not_stop_the_run():
     watch, _, time = watch_over({}, {"role": "slave"})
-    time.now = 10.0
-    watch.look()
-    time.now = 20.0
+    looks(watch, time)
     with pytest.raises(StateRefusedError, match="is a slave"):
         watch.look()
 
 
 def test_a_server_that_was_started_again_counts_its_evictions_from_nought():
     watch, _, time = watch_over({**SOUND, "evicted_keys": "0"}, {**SOUND, "evicted_keys": "2"})
-    time.now = 10.0
-    watch.look()
-    time.now = 20.0
+    looks(watch, time)
     with pytest.raises(StateRefusedError, match="has evicted 2 keys"):
         watch.look()
 

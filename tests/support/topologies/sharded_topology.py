@@ -1,4 +1,4 @@
-"""The topology of `typed_states` over shards: run, moved to another number of them, looked at."""
+"""The topology of `typed_states` in one slot or over shards: run, moved to another number of them, looked at."""
 
 from __future__ import annotations
 
@@ -45,11 +45,14 @@ class Sharded:
         export_state(self.topology.records(), out)
         return out.getvalue()
 
-    def put_back(self, packed: bytes, shard_count: int) -> None:
+    def put_back(self, packed: bytes, shard_count: int = 1, *, replaces: bool = True) -> int:
+        """Imports it, and returns how many keys it replaced."""
         export = checked_export(io.BytesIO(packed)).over(shard_count)
         target = self.topology.importer(shard_count)
-        import_state(target, export, io.BytesIO(packed), generation=f"{next(_generations):032x}", replaces=True)
+        generation = f"{next(_generations):032x}"
+        replaced = import_state(target, export, io.BytesIO(packed), generation=generation, replaces=replaces)
         self.shard_count = shard_count
+        return replaced
 
     def faults(self) -> list[str]:
         """Returns what `txbatch verify` finds wrong."""

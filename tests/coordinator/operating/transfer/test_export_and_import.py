@@ -7,27 +7,21 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.transactional.options import RunOptions
 from state.errors import FencedError, StateRefusedError, TopologyError
 from state.redis_admin import exporting as redis_export
 from state.redis_admin.all_records import RedisRecords
-from state.redis_admin.topology import RedisTopology
 from state.redis_owner.store import RedisStore
 from state.values.state_kind import StateKind
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, dump
-from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
+from tests.support.topologies.sharded_topology import Sharded
+from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS
 
 pytestmark = pytest.mark.redis
 GENERATION = "c" * 32
@@ -36,37 +30,11 @@ FIRST_EXPORT = Path(__file__).with_name("first_export.jsonl")
 CONTROL = "{typed}:txbatch:control"
 
 
-class Typed:
+class Typed(Sharded):
     """The topology of `typed_states` on a real server."""
 
     def __init__(self, backend: Backend) -> None:
-        self.client = backend.client()
-        self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=self.client)
-        self._generations = count(1)
-
-    def run(self, last_txid: int | None = None) -> dict[str, Any]:
-        """Runs it up to a transaction, or to its end, and returns its states."""
-        with LocalCluster(seed=1) as cluster:
-            cluster.client = self.client
-            run = cluster.submit(typed_topology((*WORDS, "")), options=RunOptions(last_txid=last_txid))
-            run.run_until_idle()
-            return run.snapshot().states
-
-    def exported(self) -> bytes:
-        out = io.BytesIO()
-        export_state(self.topology.records(), out)
-        return out.getvalue()
-
-    def put_back(self, packed: bytes, *, replaces: bool = False) -> int:
-        export = checked_export(io.BytesIO(packed))
-        target = self.topology.importer()
-        generation = f"{next(self._generations):032x}"
-        return import_state(target, export, io.BytesIO(packed), generation=generation, replaces=replaces)
-
-    def faults(self) -> list[str]:
-        """Returns what `txbatch verify` finds wrong."""
-        findings = Verifier(self.topology.records()).verify().findings
-        return [str(finding) for finding in findings if finding.weight is not Weight.OK]
+        super().__init__(backend.client(), 1)
 
     def held(self) -> dict[bytes, Any]:
         """Everything but what is of one life of the topology."""
@@ -89,7 +57,7 @@ def test_an_export_is_put_back_byte_for_byte_and_the_next_run_continues(typed, m
     expiry = typed.client.pexpiretime("{typed}:views:2026-11-21")
     whole = typed.run()
     typed.client.flushall()
-    assert typed.put_back(packed) == 0
+    assert typed.put_back(packed, replaces=False) == 0
     assert typed.held() == before
     assert typed.client.pexpiretime("{typed}:views:2026-11-21") == expiry == 4_102_444_800_000
     assert typed.client.pttl("{typed}:counts") == -1
@@ -100,7 +68,7 @@ def test_an_export_is_put_back_byte_for_byte_and_the_next_run_continues(typed, m
 
 def test_an_export_of_the_first_version_that_made_any_is_put_back_and_its_run_continues(typed):
     packed = FIRST_EXPORT.read_bytes()
-    assert typed.put_back(packed) == 0
+    assert typed.put_back(packed, replaces=False) == 0
     assert typed.faults() == []
     counts = Counter(WORDS)
     states = typed.run()
@@ -160,10 +128,10 @@ def test_a_topology_that_exists_is_replaced_only_if_asked_and_its_run_is_fenced_
     typed.client.hset(CONTROL, "durable_fsync", "7")
     before = dump(typed.client)
     with pytest.raises(TopologyError, match="'typed' exists; give --replace"):
-        typed.put_back(packed)
+        typed.put_back(packed, replaces=False)
     without = {key: held for key, held in dump(typed.client).items() if b":txbatch:import" not in key}
     assert without == before
-    assert typed.put_back(packed, replaces=True) == len(before)
+    assert typed.put_back(packed) == len(before)
     assert not typed.client.exists("{typed}:last:99")
     assert not typed.client.hexists(CONTROL, "durable_fsync")
     assert not [key for key in typed.client.scan_iter() if b"import" in key]
@@ -223,7 +191,7 @@ def test_an_import_that_ends_early_changes_nothing_and_the_next_one_cleans_up(ty
     left = [key for key in found if key.startswith(b"{typed}:txbatch:import")]
     assert len(left) > 1
     assert {key: held for key, held in found.items() if key not in left} == before
-    typed.put_back(packed, replaces=True)
+    typed.put_back(packed)
     assert not [key for key in typed.held() if b"import" in key]
 
 
@@ -297,7 +265,7 @@ def test_an_export_that_meets_an_import_is_not_of_both(typed, monkeypatch, at_on
     def imported_then(records: RedisRecords, *given: Any) -> Any:
         found = list(ask(records, *given))
         if packed := next(again, None):
-            typed.put_back(packed, replaces=True)
+            typed.put_back(packed)
         return found
 
     monkeypatch.setattr(RedisRecords, method, imported_then)
