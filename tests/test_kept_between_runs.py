@@ -33,7 +33,7 @@ KEPT = {
     "coordinated_bolt/transport/blocks.py": "blocks, by their bytes",
     "coordinator/engines/connect/arrow_stages.py": "plans, by their bytes and run",
     "coordinator/engines/spark/privacy.py": "a folder of the driver, which holds nothing of a run",
-    "coordinator/engines/waves/stage_entry.py": "the connections a worker began with",
+    "coordinator/engines/spark/worker_settling.py": "the connections a worker began with",
     "coordinator/operating/inspection/explanations.py": "a page of ours",
     "coordinator/sources/files/stores/compressed_file.py": "unpackers, by path, stamp and topology",
     "coordinator/sources/kafka/worker_readers.py": "readers, by everything a client is made with",

@@ -97,8 +97,9 @@ def test_a_topology_says_its_components_and_draws_them():
     topology = EXAMPLES["word_count"]()
     assert repr(topology) == "Topology('word_count': lines * 1 (spout), count * 1 (bolt), store * 1 (committer))"
     assert repr(topology.components[1]) == "<bolt count: CountWords * 1 <- lines/default>"
-    assert "<svg" in topology._repr_html_()
-    assert "{word_count}:counts" in topology._repr_html_()
+    shown = topology._repr_html_()
+    assert "word_count: transactional topology, 3 components, 3 tasks\n  lines" in shown
+    assert "{word_count}:counts" in shown
 
 
 def test_a_plan_says_its_stages():
