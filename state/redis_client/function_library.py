@@ -13,7 +13,7 @@ from state.commits.packed_writes import SECTION_LIMIT
 from state.records.transaction_history import KEPT_BYTES, RECEIPTS_KEPT
 from state.values.state_kind import MAX_INTEGER
 
-LIBRARY_NAME = "txbatch_9"
+LIBRARY_NAME = "txbatch_10"
 """Changes with the arguments of the functions, so that drivers of two versions can use one server."""
 STORED_FORMAT = "3"
 """The format of what is stored in one slot, and of exports."""

@@ -53,6 +53,22 @@ class Ownership:
         return Ownership(self.fence, self.generation, self.revision + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Descriptions:
+    """What a run is given: its input and its topology, as they are stored with what was made of them."""
+
+    source_fingerprint: str
+    topology: str
+
+    def changes(self, stored: Descriptions) -> list[Argument]:
+        """Returns what a write carries of these to where others are stored; "" for what is the same there."""
+        source, topology = self.source_fingerprint, self.topology
+        return [
+            "" if source == stored.source_fingerprint else source,
+            "" if topology == stored.topology else topology,
+        ]
+
+
 class CommitTooLargeError(TransactionError):
     """A commit cannot be sent: too many operations or bytes, or an increment beyond ±(2^53-1)."""
 

@@ -26,6 +26,7 @@ from state.redis_client.packed_call import Argument
 from state.redis_client.presence import announce_run
 from state.redis_owner.arguments import (
     CommitTooLargeError,
+    Descriptions,
     Ownership,
     call_digest,
     commit_arguments,
@@ -52,7 +53,7 @@ class RedisStore(RedisSlot):
         super().__init__(url, topology_id, **options)
         self._owned = OwnedSequence(topology_id, f"topology {topology_id!r}")
         self._metadata_sum = MetadataSum({})
-        self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
+        self._stored = self._next = Descriptions("", "")  # what the server has, and what the next write stores
         self._sequence = threading.Lock()
         self._first_request = 0  # of `acquire`; no two requests of a run have one number
 
@@ -109,9 +110,9 @@ class RedisStore(RedisSlot):
             previous = text_of(reply[1])
         raise FencedError(self.keys.topology_id)
 
-    def describe(self, topology: str) -> None:
-        """Replaces the description that the next write stores; called before it, if `acquire` has found more."""
-        self._new_descriptions = (self._new_descriptions[0], topology)
+    def describe(self, source_fingerprint: str, topology: str) -> None:
+        """Replaces what the next write stores; called before it, if `acquire` has found more than was accepted."""
+        self._next = Descriptions(source_fingerprint, topology)
 
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
@@ -193,7 +194,7 @@ class RedisStore(RedisSlot):
 
     def confirm(self) -> None:
         """Checks that the server still holds every write of this owner; called before a run reports success."""
-        if any(self._new_descriptions):  # accepted, but no write has stored them yet
+        if self._next != self._stored:  # accepted, but no write has stored it yet
             self.store_metadata({})
         reached("confirm.sending")
         self._owned_reply("confirm", self.keys.control)
@@ -227,10 +228,8 @@ class RedisStore(RedisSlot):
         metadata = unpack_metadata(self.keys, packed)
         self._owned.begin(Ownership(fence, generation, int(revision)))
         self._metadata_sum = found_sum
-        self._new_descriptions = (
-            "" if source_fingerprint == stored_source else source_fingerprint,
-            "" if topology == stored_topology else topology,
-        )
+        self._stored = Descriptions(stored_source, stored_topology)
+        self._next = Descriptions(source_fingerprint, topology)
         return FoundTopology(int(committed), stored_source, stored_topology, metadata)
 
     def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
@@ -249,14 +248,14 @@ class RedisStore(RedisSlot):
     ) -> CommitReply:
         """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
         with self._sequence:
-            descriptions = self._new_descriptions
+            descriptions = self._next.changes(self._stored)
             digest = call_digest([*descriptions, *arguments])
             head = [*self.ownership.arguments(), digest, str(change), *descriptions]
             send = (connection or self._connection).function
             reply = reply_of(send(name, str(len(keys)), *keys, *head, *arguments))
             if self._owned.advance(reply):
                 self._metadata_sum.accept(change)
-                self._new_descriptions = ("", "")
+                self._stored = self._next
             return reply
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:

@@ -19,7 +19,7 @@ from state.records.declared_states import OwnedKeys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
-from state.redis_owner.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
+from state.redis_owner.arguments import Descriptions, Ownership, call_digest, refuse_bytes, reply_of, state_sections
 from state.redis_owner.barrier import require_syncs
 from state.redis_owner.measured_durability import SYNC_SETTINGS
 from state.redis_owner.owned_sequence import OwnedSequence
@@ -38,7 +38,7 @@ ANSWER_S = 0.1
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
 """How often, and how long after the last look, a group that is asked to wait looks again; after ten seconds it begins.
 """
-_NO_DESCRIPTIONS = ["", "", ""]  # checksum of metadata, source and topology, which only home writes
+_NO_METADATA = ""  # nor a checksum of it: only home has some
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,13 @@ class ShardStanding:
     Attributes:
         committed: last txid that it has applied.
         chain: digest of everything that was decided up to there; "" before the first group.
+        described: as home had them at that decision; the source fingerprint is "" if an earlier version applied it.
         staged_chain: what its chain would be with the part that it has staged; "" if it has staged nothing.
     """
 
     committed: int
     chain: str
+    described: Descriptions
     staged_chain: str = ""
 
 
@@ -92,6 +94,7 @@ class Shard(RedisSlot):
         self._home = home
         self._owned = OwnedSequence(home.topology_id, f"{self.name},")
         self._staged_keys: tuple[str, ...] = ()
+        self._described = Descriptions("", "")
 
     @property
     def name(self) -> str:
@@ -133,10 +136,11 @@ class Shard(RedisSlot):
             raise StateUnreachableError(
                 f"{self.name}, has moved just when it was taken over; this run has not begun, so start it again"
             )
-        revision, committed, chain, staged_chain, _, keys = found
+        revision, committed, chain, source, description, staged_chain, keys = found
         self._owned.begin(Ownership(fence, generation, int(revision)))
         self._staged_keys = tuple(keys.split("\n")) if keys else ()
-        return ShardStanding(int(committed), chain, staged_chain)
+        self._described = Descriptions(source, description)
+        return ShardStanding(int(committed), chain, self._described, staged_chain)
 
     def stage(
         self, part: ShardWrites, chain: str, last_txid: int, decision: bytes, copy: bytes = b""
@@ -182,21 +186,23 @@ class Shard(RedisSlot):
                     "again; nothing was decided, and nothing is lost"
                 ).about(Trouble.NOT_DURABLE)
 
-    def apply(self, chain: str) -> Asking[int]:
-        """Makes what is staged visible, once the group with this chain is decided.
+    def apply(self, chain: str, described: Descriptions) -> Asking[int]:
+        """Makes what is staged visible, once the group with this chain is decided, at a home with these descriptions.
 
         Returns how many parts and fields had expired when they were written. A refusal, which is somebody else's doing,
         stops the run; the next one applies it when the cause is gone.
         """
         keys = [self.keys.control, self.keys.staged, self.keys.decisions, self.keys.copies, *self._staged_keys]
         kept = [str(DECISIONS_KEPT), str(COPIED_BYTES)]
-        reply = yield from self._write("apply_part", keys, [chain, *kept])
+        changes = described.changes(self._described)
+        reply = yield from self._write("apply_part", keys, [chain, *kept], descriptions=changes)
         if reply.status in (CommitStatus.TYPE, CommitStatus.LIMIT):
             raise StateRefusedError(
                 f"{self.name}, refuses what it had accepted: {reply.detail}; something other than txbatch has changed "
                 "it since; mend that, and run again: the group is decided, nothing is lost, and the next run applies it"
             ).about(Trouble.STATE_VALUE)
         self._owned.require("cannot apply a group", reply)
+        self._described = described
         return int(reply.detail) if reply.status is CommitStatus.OK else 0
 
     def decisions(self) -> list[bytes]:
@@ -243,10 +249,16 @@ class Shard(RedisSlot):
         return asked_together([(connection or self._connection, asked)])[0]
 
     def _write(
-        self, name: str, keys: Sequence[str], arguments: Sequence[Argument], identity: Sequence[Argument] | None = None
+        self,
+        name: str,
+        keys: Sequence[str],
+        arguments: Sequence[Argument],
+        identity: Sequence[Argument] | None = None,
+        descriptions: Sequence[Argument] = ("", ""),
     ) -> Asking[CommitReply]:
         """Makes the owner's next write; `identity` tells it from any other, by default all arguments do."""
-        head = [*self._ownership().arguments(), call_digest([name, *(identity or arguments)]), *_NO_DESCRIPTIONS]
+        digest = call_digest([name, *(identity or arguments)])
+        head = [*self._ownership().arguments(), digest, _NO_METADATA, *descriptions]
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
         self._owned.advance(reply)
         return reply

@@ -44,6 +44,8 @@ from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, Shard
 from state.troubles import Trouble
 
 Given = TypeVar("Given")
+UNKNOWN_SOURCE = "unknown: an earlier version kept it at home only, and home has lost it"
+"""In place of a fingerprint; equal to no input's, so that a run goes on only if its user accepts the input."""
 
 
 def _counter_of(fence: str) -> int:
@@ -126,7 +128,7 @@ class ShardedStore(RedisStore):
         self._each(Shard.refuse_taken)
         return super().look()
 
-    def acquire(self, *, topology: str, **asked: Any) -> FoundTopology:
+    def acquire(self, **asked: Any) -> FoundTopology:
         """Becomes the owner of home and of every shard, and makes them agree; see `RedisStore.acquire`.
 
         Raises:
@@ -135,13 +137,12 @@ class ShardedStore(RedisStore):
         """
         if not super().has_records():  # its server came back without home: the shards know what it was
             for shard in self._shards:
-                life = shard.fields("generation", "topology", "fence")
-                topology = life.get("topology", topology)
+                life = shard.fields("generation", "fence")
                 asked["new_generation"] = life.get("generation", asked["new_generation"])
                 asked["above"] = max(asked.get("above", ""), life.get("fence", ""), key=_counter_of)
         for _ in range(ACQUIRE_TRIES):
-            found = super().acquire(topology=topology, **asked)
-            taken = self._each(partial(self._taken, topology))
+            found = super().acquire(**asked)
+            taken = self._each(partial(self._taken, found.topology))
             reached("shards.taken")
             standings = [standing for standing in taken if standing is not None]
             if len(standings) == len(taken):
@@ -183,7 +184,7 @@ class ShardedStore(RedisStore):
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             return reply
         reached("shards.applying")
-        expired = self._together(lambda shard: shard.apply(chain))
+        expired = self._together(lambda shard: shard.apply(chain, self._stored))
         reached("shards.applied")
         return replace(
             reply,
@@ -231,7 +232,7 @@ class ShardedStore(RedisStore):
         committed = found.committed_txid
         ahead = max(zip(standings, self._shards, strict=True), key=lambda pair: pair[0].committed)
         if ahead[0].committed > committed:
-            committed = self._take_back(committed, ahead[1])
+            committed = self._take_back(committed, *ahead)
             if committed != ahead[0].committed:
                 raise self._apart(
                     f"{ahead[1].name}, says that it has txid {ahead[0].committed}, and keeps no decision of it"
@@ -239,7 +240,7 @@ class ShardedStore(RedisStore):
         behind: list[tuple[ShardStanding, Shard]] = []
         for standing, shard in zip(standings, self._shards, strict=True):
             if standing.committed < committed and self._chain and standing.staged_chain == self._chain:
-                shard.ask(shard.apply(self._chain))
+                shard.ask(shard.apply(self._chain, self._stored))
             elif standing.committed < committed:
                 behind.append((standing, shard))
             elif standing.chain != self._chain:
@@ -252,9 +253,9 @@ class ShardedStore(RedisStore):
             carried |= Decision.unpacked(packed).puts
         self._uncarried = {name for name, value in self._metadata.items() if carried.get(name) != pack_exact(value)}
         if behind:
-            self._bring_forward(behind, committed, found.topology)
+            self._bring_forward(behind, committed, self._stored.topology)
         metadata = {name: value for name, value in self._metadata.items() if not is_chain(name)}
-        return replace(found, committed_txid=committed, metadata=metadata)
+        return FoundTopology(committed, self._stored.source_fingerprint, self._stored.topology, metadata)
 
     def _bring_forward(self, behind: Sequence[tuple[ShardStanding, Shard]], committed: int, description: str) -> None:
         """Gives shards the parts that they have lost, as others have kept them."""
@@ -287,10 +288,15 @@ class ShardedStore(RedisStore):
                 reply = shard.ask(shard.stage(part, decision.chain, decision.last_txid, decision.packed()))
                 if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                     raise self._apart(f"{shard.name}, refuses what it has lost ({reply.status}: {reply.detail})")
-                shard.ask(shard.apply(decision.chain))
+                shard.ask(shard.apply(decision.chain, self._stored))
 
-    def _take_back(self, committed: int, shard: Shard) -> int:
-        """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid."""
+    def _take_back(self, committed: int, standing: ShardStanding, shard: Shard) -> int:
+        """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid.
+
+        With them home gets back the input and the topology that they were made on, which the run has yet to accept.
+        """
+        asked, described = self._next, standing.described
+        self._next = replace(described, source_fingerprint=described.source_fingerprint or UNKNOWN_SOURCE)
         decisions = [each for each in map(Decision.unpacked, shard.decisions()) if each.last_txid > committed]
         for decision in decisions:
             reply = self._decide(decision)
@@ -300,6 +306,7 @@ class ShardedStore(RedisStore):
                     f"{shard.name}, gives back the last {DECISIONS_KEPT} groups only ({reply.status}: {reply.detail})"
                 )
             committed = decision.last_txid
+        self._next = asked
         return committed
 
     def _decide(self, decision: Decision) -> CommitReply:

@@ -77,6 +77,11 @@ class _Settled:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _packed(found: FoundTopology) -> bytes:
+    """Returns what is equal for two that are; a NaN in the metadata is not equal to itself."""
+    return pack([found.committed_txid, found.source_fingerprint, found.topology, found.metadata])
+
+
 class Takeover:
     """One start of a topology (driver).
 
@@ -137,16 +142,11 @@ class Takeover:
             source_fingerprint=settled.source_fingerprint,
             accepted=found,
         )
-        if found is None and acquired.committed_txid:  # home had lost its record, and shards have given it back
+        if _packed(acquired) != _packed(found or FoundTopology(0, settled.source_fingerprint, stored, {})):
+            # the run that is now fenced wrote meanwhile, or shards have given back what home had lost
             settled = self._settled(acquired, fingerprint, description)
-        elif found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(
-            [found.committed_txid, found.metadata]  # packed, as a NaN is not equal to itself
-        ):
-            # the run that is now fenced wrote meanwhile; a commit may leave the metadata as it was
-            found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
-            settled = self._settled(found, fingerprint, description)
-            stored = self._to_store(description, found, existing)
-            self._store.describe(stored)
+            stored = self._to_store(description, acquired, existing)
+            self._store.describe(settled.source_fingerprint, stored)
         for notice in settled.notices:
             _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
         metadata = self._log(acquired.metadata, acquired.committed_txid)

@@ -2,7 +2,8 @@
 -- applies what it has staged. See sharded_store.py.
 --
 -- Its control hash has of the fields of home's those of an owner (fence, generation, revision, last_call, begun, ended,
--- format, topology), and committed is the last txid that it has applied. It also has
+-- format), and committed is the last txid that it has applied; topology and source_fingerprint are home's as of that
+-- txid, so that a home that has lost it gets back what its decisions were made on. It also has
 --   chain      digest of everything that was decided up to that txid, as home has it
 -- Next to it are
 --   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections; and the copy of
@@ -14,7 +15,7 @@
 --[[ Takes a shard over for the owner of home.
      KEYS control staged control_of_a_topology decisions copies
      ARGV fence generation topology          the fence is home's
-     -> {'OK', revision, committed, chain, chain of what is staged, its last txid, its packed keys}
+     -> {'OK', revision, committed, chain, source fingerprint, topology, chain of what is staged, its packed keys}
         or {'RACED', fence} {'OTHER_LIFE', generation} {'DROPPING', ''} {'FOREIGN', key}
            {'VERSION' or 'TORN' or 'TYPE', sentence} --]]
 local function take_shard(keys, argv)
@@ -54,13 +55,14 @@ local function take_shard(keys, argv)
     begin_write(control, write)
     if found[3] ~= generation then
       redis.call('DEL', keys[2])
+      redis.call('HSET', control, 'topology', topology)
     end
     redis.call('HSET', control, 'fence', fence, 'generation', generation, 'revision', decimal(tonumber(found[4]) + 1),
-      'last_call', '', 'topology', topology, 'format', SHARDED_FORMAT, 'ended', write.begun)
+      'last_call', '', 'format', SHARDED_FORMAT, 'ended', write.begun)
   end
-  local own = redis.call('HMGET', control, 'revision', 'committed', 'chain')
-  local part = redis.call('HMGET', keys[2], 'chain', 'last', 'keys')
-  return {'OK', own[1], own[2], own[3] or '', part[1] or '', part[2] or '0', part[3] or ''}
+  local own = redis.call('HMGET', control, 'revision', 'committed', 'chain', 'source_fingerprint', 'topology')
+  local part = redis.call('HMGET', keys[2], 'chain', 'keys')
+  return {'OK', own[1], own[2], own[3] or '', own[4] or '', own[5] or '', part[1] or '', part[2] or ''}
 end
 
 --[[ Checks a shard's part of a group as a commit would, and stores it; nothing of it can be seen.
@@ -114,7 +116,7 @@ end
 
 --[[ Applies what is staged, if it is the part of the group that was decided.
      KEYS control staged decisions copies state...  the states in the order in which they were given when it was staged
-     ARGV fence generation revision digest '' '' '' chain decisions_kept copied_bytes
+     ARGV fence generation revision digest '' source_fingerprint topology chain decisions_kept copied_bytes
      -> {status, sentence}; with OK, how many parts and fields had expired when they were written --]]
 local function apply_part(keys, argv)
   local control, staged, decisions, copies, owner = keys[1], keys[2], keys[3], keys[4], read_owner(argv)

@@ -130,8 +130,8 @@ TAKEOVER_UNSETTLED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        elif found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(",
-            "        elif False and pack(",
+            "        if _packed(acquired) != _packed(",
+            "        if False and _packed(",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_topology_changes.py",
@@ -144,8 +144,8 @@ TAKEOVER_BY_METADATA = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        elif found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(\n            [found.committed_txid, found.metadata]",
-            "        elif found is not None and pack(acquired.metadata) != pack(\n            found.metadata",
+            "    return pack([found.committed_txid, found.source_fingerprint, found.topology, found.metadata])",
+            "    return pack(found.metadata)",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_topology_changes.py",

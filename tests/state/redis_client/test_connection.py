@@ -37,8 +37,8 @@ RETRIED = [
     parsed("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
     parsed("NOREPLICAS Not enough good replicas to write."),
     parsed("ERR max number of clients reached"),
-    parsed("ERR Script killed by user with FUNCTION KILL. script: txbatch_9_commit, on @user_function:701."),
-    parsed("ERR Script killed by user with SCRIPT KILL... script: txbatch_9_commit, on @user_function:701."),
+    parsed("ERR Script killed by user with FUNCTION KILL. script: txbatch_10_commit, on @user_function:701."),
+    parsed("ERR Script killed by user with SCRIPT KILL... script: txbatch_10_commit, on @user_function:701."),
 ]
 STOPPED = [
     ("NOAUTH Authentication required.", "asks for a password"),
@@ -140,10 +140,10 @@ def test_a_missing_library_is_loaded_and_the_call_repeated():
     connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
     assert connection.function("commit", "0") == b"answer"
     assert [command[0:2] for command in client.commands] == [
-        ("FCALL", "txbatch_9_commit"),
+        ("FCALL", "txbatch_10_commit"),
         ("FUNCTION", "LIST"),
         ("FUNCTION", "LOAD"),
-        ("FCALL", "txbatch_9_commit"),
+        ("FCALL", "txbatch_10_commit"),
     ]
 
 

@@ -16,6 +16,7 @@ from state.errors import FencedError, StateRefusedError, TransactionError
 from state.fault_points import installed
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_owner import arguments
+from state.redis_owner.arguments import Descriptions
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_shards import shard as shard_module
 from state.redis_shards.copies import wards_of
@@ -251,7 +252,7 @@ def test_a_shard_applies_nothing_but_what_was_decided():
     part = ShardWrites.of(shard.keys, counts(a=1), is_group=False)
     shard.ask(shard.stage(part, "chain of another run", 1, b""))
     with pytest.raises(StateRefusedError, match="decided was 'the chain'"):
-        shard.ask(shard.apply("the chain"))
+        shard.ask(shard.apply("the chain", Descriptions("s", "t")))
     assert world.shown(0) == {}
 
 

@@ -75,7 +75,7 @@ class TestAcquire:
 
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
-        delayed = ["txbatch_9_acquire", "4", *OWN, "{wc}:txbatch:quarantine"]
+        delayed = ["txbatch_10_acquire", "4", *OWN, "{wc}:txbatch:quarantine"]
         given = ["e" * 32, GENERATION, DESCRIPTION, "source-1", "", ""]
         acquire(open_store(), "c" * 32)
         with unchanged(client):
@@ -358,7 +358,7 @@ class TestStatusAndDrop:
     def test_an_unfinished_drop_blocks_until_it_is_finished(self, store, open_store, client):
         store.commit(commit_of(counts(a=1)))
         fence = client.hget(CONTROL, "fence")
-        client.execute_command("FCALL", "txbatch_9_drop_begin", "3", *OWN, fence, "e" * 32)
+        client.execute_command("FCALL", "txbatch_10_drop_begin", "3", *OWN, fence, "e" * 32)
         assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
             store.store_metadata({"coordinator:2": 1})
@@ -421,20 +421,20 @@ class TestStatusAndDrop:
     def test_a_late_call_of_a_drop_spares_what_was_started_since(self, started, open_store, client):
         acquire(open_store())
         fence = client.hget(CONTROL, "fence")
-        client.execute_command("FCALL", "txbatch_9_drop_begin", "3", *OWN, fence, "e" * 32)
+        client.execute_command("FCALL", "txbatch_10_drop_begin", "3", *OWN, fence, "e" * 32)
         ours = client.hget(CONTROL, "fence")
-        assert client.execute_command("FCALL", "txbatch_9_drop_end", "3", *OWN, ours, "0")[0] == b"OK"
-        assert client.execute_command("FCALL", "txbatch_9_drop_end", "3", *OWN, ours, "0")[0] == b"ALREADY"
+        assert client.execute_command("FCALL", "txbatch_10_drop_end", "3", *OWN, ours, "0")[0] == b"OK"
+        assert client.execute_command("FCALL", "txbatch_10_drop_end", "3", *OWN, ours, "0")[0] == b"ALREADY"
         owner = started()
         owner.commit(commit_of(counts(a=1)))
         with unchanged(client):
-            late_begin = client.execute_command("FCALL", "txbatch_9_drop_begin", "3", *OWN, "9:9", "e" * 32)
+            late_begin = client.execute_command("FCALL", "txbatch_10_drop_begin", "3", *OWN, "9:9", "e" * 32)
             assert late_begin[0] == b"RACED"
             for given in (ours, b""):
                 late_keys = client.execute_command(
-                    "FCALL", "txbatch_9_drop_keys", "2", CONTROL, "{wc}:counts", given, "1"
+                    "FCALL", "txbatch_10_drop_keys", "2", CONTROL, "{wc}:counts", given, "1"
                 )
-                late_end = client.execute_command("FCALL", "txbatch_9_drop_end", "3", *OWN, given, "1")
+                late_end = client.execute_command("FCALL", "txbatch_10_drop_end", "3", *OWN, given, "1")
                 assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
 
 
@@ -503,7 +503,7 @@ class TestLibrary:
 
     def test_other_code_under_our_name_is_replaced(self, started, client):
         client.function_load(
-            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_9_commit', function() return 'no' end)"
+            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_10_commit', function() return 'no' end)"
         )
         store = started()
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,10 +79,22 @@ def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> FoundTopol
 def unanswered(store: RedisStore) -> Iterator[None]:
     """Lets the store forget at the end that anything was answered meanwhile, as if the connection had been cut."""
     owned, metadata_sum = store._owned.current, dict(store._metadata_sum._digests)
-    value, descriptions = store._metadata_sum._sum, store._new_descriptions
+    value, descriptions = store._metadata_sum._sum, store._stored
     yield
     store._owned.current, store._metadata_sum._digests, store._metadata_sum._sum = owned, metadata_sum, value
-    store._new_descriptions = descriptions
+    store._stored = descriptions
+
+
+def all_keys(client: Any, pattern: str) -> dict[bytes, bytes]:
+    """The content of keys, as `lose` puts it back."""
+    return {key: client.dump(key) for key in client.keys(pattern)}
+
+
+def lose(client: Any, pattern: str, then: Mapping[bytes, bytes] | None = None) -> None:
+    """A server comes back empty, or as it was."""
+    client.delete(*client.keys(pattern))
+    for key, packed in (then or {}).items():
+        client.restore(key, 0, packed)
 
 
 def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:

@@ -337,10 +337,10 @@ def test_what_only_some_shards_have_applied_is_not_shown_as_one_transaction(redi
     applied = count()
     apply = Shard.apply
 
-    def killed(self, chain):
+    def killed(self, chain, described):
         if next(applied) == 4:
             raise Died
-        return apply(self, chain)
+        return apply(self, chain, described)
 
     with mock.patch.object(Shard, "apply", killed), suppress(Died):
         sharded.run()

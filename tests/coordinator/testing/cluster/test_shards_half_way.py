@@ -25,6 +25,7 @@ from state.redis_admin.all_records import RedisRecords
 from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import SHARDED_FORMAT, STORED_FORMAT
 from state.troubles import Trouble
+from tests.support.stores.builders import all_keys, lose
 from tests.support.topologies.sharded_topology import Sharded, over
 from tests.support.topologies.typed_states import WORDS, KeepTyped, typed_topology
 
@@ -170,17 +171,6 @@ def test_an_import_over_a_shard_that_has_lost_its_record_says_what_leads_on(shar
     sharded.topology.drop()
     sharded.put_back(packed, 3)
     assert sharded.run() == expected
-
-
-def all_keys(client: Any, pattern: str) -> dict[bytes, bytes]:
-    return {key: client.dump(key) for key in client.keys(pattern)}
-
-
-def lose(client: Any, pattern: str, then: dict[bytes, bytes] | None = None) -> None:
-    """A server comes back empty, or as it was."""
-    client.delete(*client.keys(pattern))
-    for key, packed in (then or {}).items():
-        client.restore(key, 0, packed)
 
 
 @pytest.mark.parametrize("slot", ["{typed.1}*", "{typed}*"], ids=["shard", "home"])
