@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.transactional.engine import Engine, Event, GroupExecuted, PhaseWaits, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     AskForEnd,
@@ -96,7 +96,6 @@ class Coordinator:
         self._clock = clock
         self._commit_limit = commit_limit
         self._waves: dict[int, tuple[Attempts, float]] = {}
-        self._executed_early: GroupExecuted | None = None
         self._is_done = False
 
     @property
@@ -170,15 +169,15 @@ class Coordinator:
             self._note_absences()
             self._spout.tell_activity()
         limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
-        self._handle(Turn(clock(), limit, is_awaited))
+        has_judged = self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
             self._publisher.finish(self.statistics.released_txid, machine.unstored_notes())
             self._note_absences()
             return True
-        event = self._next_event()
+        event = None if has_judged else self._next_event()
         if event is not None:
             self._handle(event)
-        has_progressed = not isinstance(event, PhaseWaits | None)
+        has_progressed = has_judged or not isinstance(event, PhaseWaits | None)
         if has_progressed:
             self.statistics.active = machine.active_count()
             self.statistics.cut_txid = machine.last_txid()
@@ -192,9 +191,6 @@ class Coordinator:
 
     def _next_event(self) -> RunEvent | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
-        executed, self._executed_early = self._executed_early, None
-        if executed is not None:  # judged now, so that the wave that has just started runs meanwhile
-            return executed
         is_idle = self._machine.is_idle()
         if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
             return self._engine_event(self._wait_s(is_idle=is_idle))
@@ -223,13 +219,15 @@ class Coordinator:
 
     # Decisions
 
-    def _handle(self, event: RunEvent) -> None:
-        """Carries out everything that follows from an event."""
-        decisions = deque(self._machine.handle(event))
+    def _handle(self, event: RunEvent) -> bool:
+        """Carries out everything that follows from an event; returns whether a group was judged."""
+        decisions, has_judged = deque(self._machine.handle(event)), False
         while decisions:  # bounded: each answer leads to fewer decisions
+            has_judged |= isinstance(decisions[0], Publish | AttemptsFailed)
             answer = self._carry_out(decisions.popleft())
             if answer is not None:
                 decisions.extend(self._machine.handle(answer))
+        return has_judged
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:  # noqa: C901, PLR0912 - a case for each decision
         """Carries out a decision; returns the answer, None if there is none."""
@@ -242,8 +240,6 @@ class Coordinator:
                 self._observers.notify(decision)
             case StartWave():
                 self._start_wave(decision)
-            case StartCommit(executed=GroupExecuted() as executed):
-                self._executed_early = executed
             case StartCommit(wave_id, attempts, composed):
                 reached("group.submitting")
                 self._engine.commit(wave_id, attempts, composed=composed)

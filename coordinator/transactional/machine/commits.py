@@ -52,14 +52,14 @@ class CommitPhase:
         attempts: those for which the commit phase currently runs.
         asked: how many there were at first.
         started_s: when it began, or was last found to take too long.
-        ran_early: it ran in the wave's job, so the engine runs nothing for it.
+        early: what it has reported, if it ran in the wave's job: the engine runs nothing for it.
         publish: what was sent to the store and is not answered yet.
     """
 
     attempts: tuple[TransactionAttempt, ...]
     asked: int
     started_s: float
-    ran_early: bool = False
+    early: GroupExecuted | None = None
     publish: Publish | None = None
 
 
@@ -103,9 +103,9 @@ class Commits:
             yield from self._failures.failed(attempts[0], Phase.COMMIT, bad)
             return
         transactions.move(attempts, AttemptState.COMMITTING)
-        executed = self.early.take(attempts)
-        self.phase = CommitPhase(attempts, len(attempts), self._books.now_s, ran_early=executed is not None)
-        yield StartCommit(transactions.wave_of(attempts), attempts, self._composed, executed)
+        self.phase = CommitPhase(attempts, len(attempts), self._books.now_s, self.early.take(attempts))
+        if self.phase.early is None:
+            yield StartCommit(transactions.wave_of(attempts), attempts, self._composed)
 
     def _within_fraction(self, attempts: Attempts) -> tuple[Attempts, Failure | None]:
         """Returns those that may commit while not too many records are bad, or why the first of them ends the run.
@@ -137,6 +137,11 @@ class Commits:
 
     # 2. What its committers have reported
 
+    def judge_early(self) -> Iterator[Decision]:
+        """Judges a group that ran with its wave; called last in a turn, so that the wave it starts runs meanwhile."""
+        if self.phase is not None and self.phase.early is not None:
+            yield from self.executed(self.phase.early)
+
     def executed(self, event: GroupExecuted) -> Iterator[Decision]:
         """Handles a group whose commit phase has run."""
         self._books.causes.ended(event.wave_id)
@@ -152,12 +157,12 @@ class Commits:
             yield from self._failures.failed(attempt, Phase.COMMIT, failure)
         step = decision.step
         self._books.transactions.defer(event.attempts[len(step.attempts) :])
-        if phase.ran_early:
+        if phase.early is not None:
             self.early.settled(is_wasted=isinstance(step, Again) and decision.failed is None)
         if isinstance(step, Again):
             _LOG.debug("commit phase of %d of %d repeated: %s", len(step.attempts), len(event.attempts), step.reason)
             self._composed = self._composed and step.composed
-            phase.attempts, phase.started_s, phase.ran_early = step.attempts, self._books.now_s, False
+            phase.attempts, phase.started_s, phase.early = step.attempts, self._books.now_s, None
             yield StartCommit(event.wave_id, step.attempts, step.composed)
         elif step.attempts:
             phase.publish = self._publish(step, event.reports)
@@ -315,7 +320,7 @@ class Commits:
     def give_up(self) -> Iterator[Decision]:
         """Gives up the group in its commit phase, because nothing more is to be committed; its attempts are dropped."""
         phase, self.phase = self.phase, None
-        if phase is not None and not phase.ran_early:
+        if phase is not None and phase.early is None:
             yield CancelWave(self._books.transactions.wave_of(phase.attempts))
 
     def give_up_overdue(self) -> Iterator[Decision]:

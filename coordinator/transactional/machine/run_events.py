@@ -13,7 +13,7 @@ from typing import Any
 
 from committers.task_report import TaskReport
 from coordinator.spouts.batch import Batch
-from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
+from coordinator.transactional.engine import EarlyCommit, Event
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.republication import Republication
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
@@ -232,13 +232,11 @@ class StartCommit:
         wave_id: of its wave.
         attempts: the group, ascending.
         composed: whether each task composes one write set; else it makes one for each transaction.
-        executed: the reports, if the phase ran with the wave: nothing is started, and they are the next event.
     """
 
     wave_id: int
     attempts: Attempts
     composed: bool
-    executed: GroupExecuted | None = None
 
 
 @dataclass(frozen=True, slots=True)

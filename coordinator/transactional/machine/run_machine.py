@@ -262,6 +262,7 @@ class RunMachine:
             yield from self._processing.start()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd()
+        yield from self._commits.judge_early()
 
     # The end
 

@@ -181,9 +181,8 @@ class Driven:
         return done
 
     def turn(self, now_s: float = 0.0, *, commit_limit: int | None = None) -> list[Decision]:
-        """One turn; what the spout is asked is answered, and a group that ran early is judged: neither is returned."""
+        """One turn; what the spout is asked is answered, and not returned."""
         decided: list[Decision] = []
-        executed: GroupExecuted | None = None
         if isinstance(self.source, ScriptedSource):
             self.source.now_s = now_s
         waiting = deque(self.handle(Turn(now_s, commit_limit)))
@@ -191,11 +190,9 @@ class Driven:
             decision = waiting.popleft()
             if isinstance(decision, Cut):
                 waiting.extend(self.handle(self.source(decision)))
-            elif isinstance(decision, StartCommit) and decision.executed is not None:
-                executed = decision.executed
             else:
                 decided.append(decision)
-        return decided if executed is None else [*decided, *self.handle(executed)]
+        return decided
 
     # Waves
 

@@ -8,6 +8,7 @@ them. First come faults, for as many events as the seed says; then all works, an
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.partition_cut import link_to
 from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine import releases
+from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -231,6 +233,7 @@ class RandomRun:
             new_attempt_id=self.ids.__next__,
             earlier=[TransactionRecord(txid, cut, 0, books.notes.get(txid, {})) for txid, cut in books.cut.items()],
         )
+        self.machine._commits.judge_early = self._noted_early  # type: ignore[method-assign]
         if self.plan.cuts_anew:
             assert not metadata.coordinator
         else:
@@ -253,7 +256,6 @@ class RandomRun:
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
         self.closed: dict[int, AttemptResult] = {}  # of the wave that ends
-        self.taken: GroupExecuted | None = None
         self.reads_early = False
         self.is_early_off = False
         self.nothing_more = False
@@ -340,8 +342,8 @@ class RandomRun:
         self.nothing_more, self.input_state = False, None
         limit = self.random.randint(0, self.options.commit_group_max) if self.by_hand and self._bad() else None
         self._feed(Turn(self.now_s, limit))
-        if self.taken is not None and self.ended is None:
-            self._judge_early(self.taken)
+        if self.ended is None:
+            self._forget_group_without_future()
 
     def _late_event(self) -> None:
         if self.late:
@@ -369,6 +371,13 @@ class RandomRun:
         decisions = self.machine.handle(event)
         self.machine.validate()
         return decisions
+
+    def _noted_early(self) -> Iterator[Any]:
+        """What is judged of a group that ran early, and before it the group."""
+        phase = self.machine._commits.phase
+        if phase is not None and phase.early is not None:
+            yield phase.early
+        yield from Commits.judge_early(self.machine._commits)
 
     def _bad(self) -> bool:
         return self.is_faulty and self.random.random() < self.badness
@@ -654,15 +663,12 @@ class RandomRun:
     def _judge_early(self, group: GroupExecuted) -> None:
         """The machine hears of the group that ran early and is next: what failed in it is void from here on."""
         assert group is self.ran_early.pop(self.books.committed + 1)
-        self.taken = None
         self.kinds["early"] += 1
         assert not self.reads_early, "used though a committer reads"
         assert self.group is None
         self._check_group(group.attempts)
         self._judge(group.attempts, group.reports)
         self.group = Group(group.wave_id, group.attempts, composed=True, started_s=self.now_s, runs=False)
-        self._feed(group)
-        self._forget_group_without_future()
 
     # What is decided
 
@@ -692,6 +698,8 @@ class RandomRun:
                 self._start_wave(decision)
             case StartCommit():
                 self._start_commit(decision)
+            case GroupExecuted():
+                self._judge_early(decision)
             case CancelWave(wave_id):
                 self._cancel(wave_id)
             case ReleaseWave(wave_id):
@@ -800,9 +808,6 @@ class RandomRun:
                     assert books.stored.get(f"{scope}:{attempt.txid}") == position, "committed before it was stored"
 
     def _start_commit(self, start: StartCommit) -> None:
-        if start.executed is not None:
-            self.taken = start.executed
-            return
         self._check_group(start.attempts)
         assert start.wave_id == self.books.wave_of[start.attempts[0].txid]
         stuck = 0
