@@ -53,7 +53,7 @@ class RedisStore(RedisSlot):
         super().__init__(url, topology_id, **options)
         self._owned = OwnedSequence(topology_id, f"topology {topology_id!r}")
         self._metadata_sum = MetadataSum({})
-        self._stored = self._next = Descriptions("", "")  # what the server has, and what the next write stores
+        self._stored = self._to_store = Descriptions("", "")  # what the server has, and what the next write stores
         self._sequence = threading.Lock()
         self._first_request = 0  # of `acquire`; no two requests of a run have one number
 
@@ -112,7 +112,7 @@ class RedisStore(RedisSlot):
 
     def describe(self, source_fingerprint: str, topology: str) -> None:
         """Replaces what the next write stores; called before it, if `acquire` has found more than was accepted."""
-        self._next = Descriptions(source_fingerprint, topology)
+        self._to_store = Descriptions(source_fingerprint, topology)
 
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
@@ -194,7 +194,7 @@ class RedisStore(RedisSlot):
 
     def confirm(self) -> None:
         """Checks that the server still holds every write of this owner; called before a run reports success."""
-        if self._next != self._stored:  # accepted, but no write has stored it yet
+        if self._to_store != self._stored:  # accepted, but no write has stored it yet
             self.store_metadata({})
         reached("confirm.sending")
         self._owned_reply("confirm", self.keys.control)
@@ -229,7 +229,7 @@ class RedisStore(RedisSlot):
         self._owned.begin(Ownership(fence, generation, int(revision)))
         self._metadata_sum = found_sum
         self._stored = Descriptions(stored_source, stored_topology)
-        self._next = Descriptions(source_fingerprint, topology)
+        self._to_store = Descriptions(source_fingerprint, topology)
         return FoundTopology(int(committed), stored_source, stored_topology, metadata)
 
     def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
@@ -248,14 +248,14 @@ class RedisStore(RedisSlot):
     ) -> CommitReply:
         """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
         with self._sequence:
-            descriptions = self._next.changes(self._stored)
+            descriptions = self._to_store.changes(self._stored)
             digest = call_digest([*descriptions, *arguments])
             head = [*self.ownership.arguments(), digest, str(change), *descriptions]
             send = (connection or self._connection).function
             reply = reply_of(send(name, str(len(keys)), *keys, *head, *arguments))
             if self._owned.advance(reply):
                 self._metadata_sum.accept(change)
-                self._stored = self._next
+                self._stored = self._to_store
             return reply
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:

@@ -38,7 +38,6 @@ ANSWER_S = 0.1
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
 """How often, and how long after the last look, a group that is asked to wait looks again; after ten seconds it begins.
 """
-_NO_METADATA = ""  # nor a checksum of it: only home has some
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +257,7 @@ class Shard(RedisSlot):
     ) -> Asking[CommitReply]:
         """Makes the owner's next write; `identity` tells it from any other, by default all arguments do."""
         digest = call_digest([name, *(identity or arguments)])
-        head = [*self._ownership().arguments(), digest, _NO_METADATA, *descriptions]
+        head = [*self._ownership().arguments(), digest, "", *descriptions]  # only home has metadata, and its checksum
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
         self._owned.advance(reply)
         return reply

@@ -45,7 +45,7 @@ from state.troubles import Trouble
 
 Given = TypeVar("Given")
 UNKNOWN_SOURCE = "unknown: an earlier version kept it at home only, and home has lost it"
-"""In place of a fingerprint; equal to no input's, so that a run goes on only if its user accepts the input."""
+"""In place of a fingerprint: no input has it, so the user has to accept the one that is given."""
 
 
 def _counter_of(fence: str) -> int:
@@ -295,8 +295,8 @@ class ShardedStore(RedisStore):
 
         With them home gets back the input and the topology that they were made on, which the run has yet to accept.
         """
-        asked, described = self._next, standing.described
-        self._next = replace(described, source_fingerprint=described.source_fingerprint or UNKNOWN_SOURCE)
+        asked, described = self._to_store, standing.described
+        self._to_store = replace(described, source_fingerprint=described.source_fingerprint or UNKNOWN_SOURCE)
         decisions = [each for each in map(Decision.unpacked, shard.decisions()) if each.last_txid > committed]
         for decision in decisions:
             reply = self._decide(decision)
@@ -306,7 +306,7 @@ class ShardedStore(RedisStore):
                     f"{shard.name}, gives back the last {DECISIONS_KEPT} groups only ({reply.status}: {reply.detail})"
                 )
             committed = decision.last_txid
-        self._next = asked
+        self._to_store = asked
         return committed
 
     def _decide(self, decision: Decision) -> CommitReply:

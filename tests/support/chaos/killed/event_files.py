@@ -162,8 +162,15 @@ class GrowingFolder(EventFiles):
 
     def _await_a_commit(self, job: Job) -> None:
         """Returns once a job has committed something of its own, for which it is fed one file more."""
-        await_true(lambda: not job.is_running() or self.site.committed() is not None, self.timeout_s)
-        before = self.site.committed() or 0
+        seen: list[int] = []
+
+        def is_seen() -> bool:  # kept as it is seen: the former job's server may go away right after it has answered
+            if (committed := self.site.committed()) is not None:
+                seen.append(committed)
+            return bool(seen)
+
+        await_true(lambda: not job.is_running() or is_seen(), self.timeout_s)
+        before = seen[-1] if seen else 0
         next(self._feeding, None)
         await_true(lambda: not job.is_running() or (self.site.committed() or 0) > before, self.timeout_s)
 
