@@ -213,7 +213,6 @@ class GrowingComparison(FileComparison):
         former: the notes as they are stored.
         moved: former path -> path, of files that have another name now.
         alike: former path -> path, of files of which the user says whether they are one.
-        unread: names under which there is something now that was not read, and is not going to be; told by `change`.
     """
 
     def __init__(self, known: KnownFiles, pending: Collection[str], store: FileStore) -> None:
@@ -222,7 +221,6 @@ class GrowingComparison(FileComparison):
         self.former = dict(known.notes)
         self.moved: dict[str, str] = {}
         self.alike: dict[str, str] = {}
-        self.unread: list[str] = []
 
     def change(self, found: Mapping[str, FileFacts]) -> InputChange:
         """Returns the differences, given everything that matches.
@@ -244,7 +242,7 @@ class GrowingComparison(FileComparison):
                 self._tell_changed(path, note, "is gone")
         for each in settled.replaced:
             if self._tell_lost(each.path, each.sentence, is_next=not each.note.is_whole):
-                self.unread.append(each.path)
+                self._known.leave(each.path)
         for each in settled.outgrown:
             self._tell_outgrown(each.path, each.note, each.sentence, found)
         for alike in settled.alike:
@@ -291,7 +289,7 @@ class GrowingComparison(FileComparison):
         size = mark.stamp[0] if is_as_it_was else found[path].byte_count
         if mark.is_whole:
             self._changed.append(sentence)
-            self.unread.append(path)
+            self._known.leave(path)
         elif mark.stamp != NO_STAMP and size != mark.stamp[0] and not self._known.may_grow:
             self._changed.append(
                 f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has {size} now: its "

@@ -16,7 +16,14 @@ from coordinator.sources.files.done_files import DonePlaces, FinishedFile, Finis
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, FoundFile, edges_of, refuse
 from coordinator.sources.files.known_files import JoinedFile
-from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, holds, noted, resumed_digest
+from coordinator.sources.files.prefix_digest import (
+    LEFT_UNREAD,
+    PrefixDigest,
+    PrefixMark,
+    holds,
+    noted,
+    resumed_digest,
+)
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
     Naming,
@@ -114,15 +121,13 @@ class FileCoordinator(SpoutCoordinator):
         if isinstance(self._order, GrowingOrder):
             growing = self._growing
             if growing is None:
-                self._order.resume(self._notes, self._notes, ())
+                self._order.resume(self._notes, self._notes)
             else:
-                self._order.resume(growing.former, growing.accepted(self._notes), growing.unread)
+                self._order.resume(growing.former, growing.accepted(self._notes))
             self._notes = self._order.known.notes
         self._order.begin(self._notes if self._is_compared else {}, final)
         # which of them ends where is no longer known, and by the last transaction all of them do
-        unread = () if self._growing is None else self._growing.unread
-        whole = {path: note for path, note in self._notes.items() if path not in unread}
-        self._finished.cut(last_txid, _finished(whole))
+        self._finished.cut(last_txid, _finished(self._notes))
         self._go_after(last)
 
     def is_ready(self) -> bool:
@@ -393,4 +398,5 @@ class FileCoordinator(SpoutCoordinator):
 
 def _finished(notes: Mapping[str, PrefixMark | None]) -> list[FinishedFile]:
     """Returns the files that were read to their end, but for those whose names others have by now."""
-    return [FinishedFile(p, note) for p, note in notes.items() if note and note.is_whole and not note.is_made_up(p)]
+    read = {path: note for path, note in notes.items() if note and note.is_whole and note.record_count != LEFT_UNREAD}
+    return [FinishedFile(path, note) for path, note in read.items() if not note.is_made_up(path)]

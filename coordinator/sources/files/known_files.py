@@ -7,17 +7,25 @@ has grown is read further. What can be taken for the same file and for another i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 
 from coordinator.sources.files.file_kind import FileKind
-from coordinator.sources.files.prefix_digest import PREFIX_BLOCK_BYTES, PrefixMark, holds, marks_at
+from coordinator.sources.files.prefix_digest import (
+    LEFT_UNREAD,
+    PREFIX_BLOCK_BYTES,
+    PrefixMark,
+    holds,
+    marks_at,
+    whole_mark,
+)
 from coordinator.sources.files.rotation import is_likely_one, is_one, is_related, is_renamed
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
+from state.errors import SourceError
 
 Complete = Callable[[Mapping[str, FileFacts]], Set[str]]
 """Paths and facts of files that may be read if they are complete -> the paths of those that are."""
@@ -145,9 +153,20 @@ class KnownFiles:
         else:
             self._sure.pop(path, None)
 
-    def leave(self, paths: Iterable[str], found: Mapping[str, FileFacts]) -> None:
-        """Leaves unread what is under some names now: the user has accepted that."""
-        self._sure.update((path, found[path]) for path in paths if path in found)
+    def leave(self, path: str) -> None:
+        """Notes what is under a name now as done with: the user decides whether it is left unread.
+
+        Raises:
+            SourceError: the file cannot be read.
+        """
+        with closing(self._open(path)) as file:
+            self.note(path, replace(whole_mark(file), record_count=LEFT_UNREAD))
+
+    def facts_at(self, path: str) -> FileFacts | None:
+        """Returns how a file looks, listed or not; None if it cannot be opened."""
+        with suppress(SourceError), closing(self._open(path)) as file:
+            return FileFacts.of(path, file.stamp)
+        return None
 
     def path_of(self, mark: PrefixMark, path: str) -> str:
         """Returns the name that a file has now: `path`, unless what was read there is known under another name."""
@@ -356,7 +375,7 @@ class KnownFiles:
             settled.outgrown.append(Replaced(path, former, f"{said}never be read"))
 
     def _can_continue(self, path: str, note: PrefixMark) -> bool:
-        if not self.may_grow or note.record_count is None:
+        if not self.may_grow or note.record_count in (None, LEFT_UNREAD):
             return False
         with closing(self._open(path)) as file:
             return self._kind.ends_at(file, note.end)

@@ -17,6 +17,8 @@ from state.troubles import Trouble
 
 PREFIX_BLOCK_BYTES = 1024 * 1024
 DIGEST_BYTES = 8
+LEFT_UNREAD = -1
+"""`record_count` of a file that the user has decided to leave as it is: nothing more is read of it, and it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class PrefixMark:
         stamp: what the file system told of the file when it was opened.
         is_whole: whether the file had nothing more.
         record_count: records in it; noted of whole files, so that one that has grown is read further. None if it is not
-            known, as of what earlier versions have noted.
+            known, as of what earlier versions have noted; or `LEFT_UNREAD`.
     """
 
     end: int

@@ -187,18 +187,15 @@ class GrowingOrder(ReadingOrder):
         self._newest = 0
         self._first: JoinedFile | None = None
 
-    def resume(self, notes: Mapping[str, PrefixMark], now: Mapping[str, PrefixMark], unread: Collection[str]) -> None:
+    def resume(self, notes: Mapping[str, PrefixMark], now: Mapping[str, PrefixMark]) -> None:
         """Takes in what was read.
 
         Args:
             notes: as they are stored.
             now: the same under the names that files have now; those that differ are stored with the next transaction.
-            unread: names under which something else is left unread.
         """
         self.known.recall(notes)
         self.known.correct(now)
-        if unread:
-            self.known.leave(unread, self.look())
 
     def note(self, path: str, note: PrefixMark) -> None:
         self.known.note(path, note)
@@ -211,7 +208,7 @@ class GrowingOrder(ReadingOrder):
         if last is None or last.mark is None:
             return
         path = self.known.path_of(last.mark, last.path)
-        facts = self.look().get(path)
+        facts = self.look().get(path) or self.known.facts_at(path)  # a listing may lack what has just been written
         if facts is not None:
             size = facts.byte_count
             when_complete = size if last.mark.stamp == NO_STAMP else last.mark.stamp[0]

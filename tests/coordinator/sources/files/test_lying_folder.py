@@ -130,6 +130,8 @@ plans = st.lists(
 @example(plan=[Struck(0, Lie.APPEARS), Struck(1, Lie.GROWS)], way="to its end")  # before the fingerprint is taken
 @example(plan=[Struck(23, Lie.CRASHES), Struck(2, Lie.GROWS)], way="to its end")  # before it is compared
 @example(plan=[Struck(22, Lie.IS_LATE), Struck(25, Lie.GROWS)], way="to its end")  # between the two, if it is packed
+@example(plan=[Struck(2, Lie.IS_LATE), Struck(15, Lie.CRASHES), Struck(12, Lie.IS_LATE)], way="keep")  # read in part
+@example(plan=[Struck(2, Lie.IS_LATE), Struck(15, Lie.CRASHES), Struck(11, Lie.IS_LATE)], way="keep")  # and packed
 def test_no_line_counts_twice_and_nothing_wrong_is_silent(pack, plan, way):
     play(plan, way, pack)
 
