@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import ResultTable
+from coordinated_bolt.watching.metrics import TaskMetrics
 from state.commits.write_set import WriteSet, compose
 
 
@@ -57,3 +59,9 @@ class TaskReport:
             [WriteSet.from_wire(w) for w in write_sets],
             composed,
         )
+
+
+def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """Returns what commit tasks did for the attempts at these places of a group, by component id."""
+    for report in reports:
+        yield report.component_id, report.results.work(report.component_id, places)

@@ -30,6 +30,7 @@ from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.transactional.telling import Telling
 from coordinator.watching.run_observer import RunBegan
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts
 from state.commits.quarantine import QuarantineRecord
 from state.records.durability import DurabilityLevel
@@ -140,10 +141,11 @@ def new_coordinator(
     )
     run_spout.how_far = machine.positions
     start.calls.patiently("resume", lambda: run_spout.informed().resume())
-    machine.statistics.notices = taken.notices
+    statistics = RunStatistics(last_txid=taken.committed_txid, notices=taken.notices)
     found = {record.txid for record in quarantined()} if committer is not None else set()
     coordinator = Coordinator(
         machine=machine,
+        statistics=statistics,
         spout=run_spout,
         telling=Telling(
             committer,
@@ -151,7 +153,7 @@ def new_coordinator(
             inform=run_spout.informed,
             batch_number=taken.metadata.batch_number,
             untold=untold,
-            quarantined_txids=lambda: found.union(machine.statistics.quarantined),
+            quarantined_txids=lambda: found | machine.quarantined_txids(),
             quarantined_batches=lambda: [to_keep(each.batch, run_plan) for each in quarantined()],
         ),
         engine=engine,
@@ -163,7 +165,7 @@ def new_coordinator(
         ),
         commit_limit=around.commit_limit,
     )
-    began = RunBegan(plan.topology_id, machine.statistics, topology.message_timeout_s, coordinator.condition)
+    began = RunBegan(plan.topology_id, statistics, topology.message_timeout_s, coordinator.condition)
     around.observers.notify(began)
     return coordinator
 

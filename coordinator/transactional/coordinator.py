@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import ClusterNoted, Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     AskForEnd,
@@ -39,14 +39,17 @@ from coordinator.watching.run_observer import (
     AttemptsFailed,
     AttemptsIssued,
     GroupCommitted,
+    Observation,
     Observers,
     RunCondition,
     TurnEnded,
     WaveEnded,
     WaveStarted,
 )
+from coordinator.watching.statistics.run_counter import RunCounter
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts
+from state.commits.dead_letters import letter_count
 from state.fault_points import reached
 
 BUSY_WAIT_S = 0.5
@@ -65,6 +68,7 @@ class Coordinator:
 
     Args:
         machine: makes the decisions.
+        statistics: of the run; kept up to date here.
         spout: can be paused and drained, and cuts transactions unless `republished` does.
         telling: tells the spout's committer what is durable.
         engine: runs waves.
@@ -73,12 +77,16 @@ class Coordinator:
         clock: seconds, monotonic.
         republished: takes the place of the spout's input, if the run reads none.
         commit_limit: makes groups smaller, or holds them; asked every turn.
+
+    Attributes:
+        statistics: the figures of the run so far.
     """
 
     def __init__(
         self,
         *,
         machine: RunMachine,
+        statistics: RunStatistics,
         spout: RunSpout,
         telling: Telling,
         engine: Engine,
@@ -89,6 +97,8 @@ class Coordinator:
         commit_limit: CommitLimit | None = None,
     ) -> None:
         self._machine = machine
+        self.statistics = statistics
+        self._counter = RunCounter(statistics, clock)
         self._spout, self._telling = spout, telling
         self._input = spout if republished is None else republished
         self._engine, self._publisher = engine, publisher
@@ -97,11 +107,6 @@ class Coordinator:
         self._commit_limit = commit_limit
         self._waves: dict[int, tuple[Attempts, float]] = {}
         self._is_done = False
-
-    @property
-    def statistics(self) -> RunStatistics:
-        """The figures of the run so far."""
-        return self._machine.statistics
 
     def drain(self) -> None:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
@@ -171,11 +176,13 @@ class Coordinator:
         limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
         has_judged = self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
-            self._publisher.finish(self.statistics.released_txid, machine.unstored_notes())
+            self._publisher.finish(machine.released_txid, machine.unstored_notes())
             self._note_absences()
             return True
         event = None if has_judged else self._next_event()
-        if event is not None:
+        if isinstance(event, ClusterNoted):
+            self.statistics.cluster, self.statistics.lacks_executors = event.story, event.lacks_executors
+        elif event is not None:
             self._handle(event)
         has_progressed = has_judged or not isinstance(event, PhaseWaits | None)
         if has_progressed:
@@ -189,7 +196,7 @@ class Coordinator:
 
     # Events
 
-    def _next_event(self) -> RunEvent | None:
+    def _next_event(self) -> RunEvent | ClusterNoted | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
         is_idle = self._machine.is_idle()
         if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
@@ -214,20 +221,33 @@ class Coordinator:
     def _wave_ended(self, event: WaveProcessed | WaveCrashed) -> None:
         now_s = self._clock()
         attempts, started_s = self._waves.pop(event.wave_id, ((), now_s))
-        outcomes, crash = (event.outcomes, None) if isinstance(event, WaveProcessed) else ((), event.reason)
-        self._observers.notify(WaveEnded(event.wave_id, attempts, now_s - started_s, outcomes, crash))
+        match event:
+            case WaveProcessed(outcomes=outcomes, seconds=seconds):
+                ended = WaveEnded(event.wave_id, attempts, now_s - started_s, outcomes, measured_s=seconds)
+            case WaveCrashed(reason=reason):
+                ended = WaveEnded(event.wave_id, attempts, now_s - started_s, crash=reason)
+        self._notify(ended)
+
+    def _notify(self, observation: Observation) -> None:
+        self._counter(observation)
+        self._observers.notify(observation)
 
     # Decisions
 
     def _handle(self, event: RunEvent) -> bool:
         """Carries out everything that follows from an event; returns whether a group was judged."""
-        decisions, has_judged = deque(self._machine.handle(event)), False
+        decisions, has_judged = deque(self._decide(event)), False
         while decisions:  # bounded: each answer leads to fewer decisions
             has_judged |= isinstance(decisions[0], Publish | AttemptsFailed)
             answer = self._carry_out(decisions.popleft())
             if answer is not None:
-                decisions.extend(self._machine.handle(answer))
+                decisions.extend(self._decide(answer))
         return has_judged
+
+    def _decide(self, event: RunEvent) -> list[Decision]:
+        decisions = self._machine.handle(event)
+        self.statistics.released_txid = self._machine.released_txid
+        return decisions
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:  # noqa: C901, PLR0912 - a case for each decision
         """Carries out a decision; returns the answer, None if there is none."""
@@ -237,7 +257,7 @@ class Coordinator:
             case StoreMetadata(entries):
                 self._publisher.store_metadata(entries)
             case AttemptsIssued() | AttemptsFailed() | AttemptRetried():
-                self._observers.notify(decision)
+                self._notify(decision)
             case StartWave():
                 self._start_wave(decision)
             case StartCommit(wave_id, attempts, composed):
@@ -257,8 +277,8 @@ class Coordinator:
                 self._engine.release(wave_id)
             case AskForEnd():
                 return self._input.input_state()
-            case Done():
-                self._is_done = True
+            case Done(is_interrupted):
+                self._is_done, self.statistics.is_interrupted = True, is_interrupted
             case Halt(error):
                 self._publisher.halt(error)
         return None
@@ -269,24 +289,26 @@ class Coordinator:
         reached("wave.submitted")
         attempts = tuple(batch.attempt for batch in start.batches)
         self._waves[start.wave_id] = attempts, self._clock()
-        self._observers.notify(WaveStarted(start.wave_id, attempts))
+        self._notify(WaveStarted(start.wave_id, attempts))
 
     def _publish(self, publish: Publish) -> Published | Refused:
         started_s = self._clock()
         answer = self._publisher.publish(publish)
         if isinstance(answer, Published):
-            republished = publish.republished
+            republished, writes = publish.republished, publish.write_set
             committed = GroupCommitted(
                 publish.attempts,
                 self._clock() - started_s,
-                publish.write_set.operations(),
+                sum(own.operations() for own in writes.states.values()),
                 answer.byte_count,
                 publish.reports,
                 is_set_aside=publish.poison is not None,
                 replayed_txid=0 if republished is None or republished.letters else republished.txid,
                 replayed_letters=0 if republished is None else len(republished.letters),
+                letter_count=letter_count(writes),
+                expired_count=answer.expired_count,
             )
-            self._observers.notify(committed)
+            self._notify(committed)
         return answer
 
     def _note_absences(self) -> None:

@@ -117,7 +117,9 @@ class FailedByHand:
     executed: GroupExecuted | None = None
 
 
-Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits | ClusterNoted
+PhaseEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
+"""What becomes of the phases of waves and groups."""
+Event = PhaseEvent | ClusterNoted
 
 
 class Engine(Protocol):

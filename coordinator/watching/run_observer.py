@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.attempt import Attempts, TransactionAttempt
 
@@ -119,6 +120,7 @@ class WaveEnded:
         seconds: since the wave was started.
         outcomes: what became of its attempts; empty after a crash, and in a plain topology.
         crash: why the wave crashed; None if it did not.
+        measured_s: how long the engine worked on it, in seconds; 0 if nobody has measured.
     """
 
     wave_id: int
@@ -126,6 +128,7 @@ class WaveEnded:
     seconds: float
     outcomes: tuple[AttemptResult, ...] = ()
     crash: str | None = None
+    measured_s: float = 0.0
 
     def task_seconds(self) -> list[tuple[str, float]]:
         """Returns component id and the time its tasks spent in user code, longest first; computed when called."""
@@ -143,12 +146,14 @@ class GroupCommitted:
     Attributes:
         attempts: ascending.
         seconds: from sending the commit to its answer, repetitions included.
-        operation_count: changes of state in the commit.
+        operation_count: changes of state in the commit, dead letters left out.
         byte_count: size of the commit.
         reports: of the commit tasks; their results begin with those on these attempts, in this order.
         is_set_aside: the only transaction is empty, because its batch was quarantined.
         replayed_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
         replayed_letters: how many dead letters the only transaction replays.
+        letter_count: dead letters that were stored with it.
+        expired_count: parts of states whose time had come when they were written.
     """
 
     attempts: Attempts
@@ -159,6 +164,8 @@ class GroupCommitted:
     is_set_aside: bool = False
     replayed_txid: int = 0
     replayed_letters: int = 0
+    letter_count: int = 0
+    expired_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +179,7 @@ class AttemptsFailed:
         reason: why, in full.
         suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
             the first one.
+        worked: component id and work of the commit tasks that ran for them.
     """
 
     attempts: Attempts
@@ -179,6 +187,7 @@ class AttemptsFailed:
     cause: str
     reason: str
     suspects: Attempts = ()
+    worked: tuple[tuple[str, TaskMetrics], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

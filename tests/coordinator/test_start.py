@@ -95,7 +95,7 @@ def test_figures_once_read_do_not_change():
     read = run.statistics
     work.statistics.component("count").work.batches = 2
     work.statistics.component("store")
-    work.statistics.processed(1.0, 0.5, 1)
+    work.statistics.wave_ended(1.0, 0.5, 1)
     assert {name: done.work.batches for name, done in read.components.items()} == {"count": 1}
     assert read.history.waves.points() == []
     run.drain()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.group_size import FEW_OPERATIONS, GroupSize
-from committers.task_report import TaskReport
+from committers.task_report import TaskReport, work_of
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
 from coordinator.transactional.machine.early_commits import EarlyCommits
@@ -27,15 +27,14 @@ from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
-from coordinator.transactional.machine.transaction_record import ActiveAttempt, AttemptState
+from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.watching.failure_cause import CrashKind, Phase
 from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptsIssued
-from coordinator.watching.statistics.run_statistics import work_of
+from coordinator.watching.statistics.bad_records import BadRecords
 from state.attempt import Attempts, TransactionAttempt
 from state.commits.commit import GROUP_BYTES_AIM
-from state.commits.dead_letters import letter_count
 from state.commits.write_set import WriteSet
 from state.errors import ProtocolError
 from state.printable import counted
@@ -83,6 +82,7 @@ class Commits:
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM, self._target_s)
         self._stall_s = 0.0  # of the last warning
         self._composed = True
+        self._bad_records, self._tuples = BadRecords(), 0  # committed; counted if they are limited
         self.phase: CommitPhase | None = None
         self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
 
@@ -112,11 +112,11 @@ class Commits:
 
         Nothing of that one is committed: the next run reads it again.
         """
-        fraction, known = self._books.options.max_bad_fraction, self._books.statistics
+        fraction = self._books.options.max_bad_fraction
         if fraction is None:
             return attempts, None
         outcomes = self._books.transactions.outcomes(attempts).values()
-        good, story = known.bad_records.how_many_within(fraction, known.tuples, outcomes)
+        good, story = self._bad_records.how_many_within(fraction, self._tuples, outcomes)
         if good:
             return attempts[:good], None
         text = (
@@ -153,8 +153,8 @@ class Commits:
         if decision.failed is not None:
             attempt, failure = decision.failed
             place = event.attempts.index(attempt)
-            self._books.statistics.worked(work_of(event.reports, slice(place, place + 1)), is_committed=False)
-            yield from self._failures.failed(attempt, Phase.COMMIT, failure)
+            worked = tuple(work_of(event.reports, slice(place, place + 1)))
+            yield from self._failures.failed(attempt, Phase.COMMIT, failure, worked)
         step = decision.step
         self._books.transactions.defer(event.attempts[len(step.attempts) :])
         if phase.early is not None:
@@ -208,11 +208,13 @@ class Commits:
         ended = books.transactions.committed(publish.attempts)
         if publish.poison is not None:
             self._failures.set_aside()
-            books.statistics.set_aside(publish.poison.txid, books.now_s)
         else:
             for record in ended:
                 books.waves.let_go(record.wave_id, record.attempt)
-            self._count(phase.asked, publish, published, ended)
+                if books.options.max_bad_fraction is not None and record.outcome is not None:
+                    self._bad_records.add(record.outcome)
+                    self._tuples += record.outcome.tuple_count
+            self._learn(phase.asked, publish, published)
         yield from self._releases.published(publish.attempts)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
@@ -234,28 +236,16 @@ class Commits:
             raise ProtocolError("the store answered a commit that was not sent")
         return phase, phase.publish
 
-    def _count(self, asked: int, publish: Publish, published: Published, ended: Iterable[ActiveAttempt]) -> None:
-        """Counts what was committed of a group of `asked` transactions, and learns from it how large groups may be."""
-        statistics, write_set, count = self._books.statistics, publish.write_set, len(publish.attempts)
+    def _learn(self, asked: int, publish: Publish, published: Published) -> None:
+        """Learns how large groups may be from what was committed of one of `asked` transactions."""
         self._size.published(
             asked=asked,
-            published=count,
-            operation_count=write_set.operations(),
+            published=len(publish.attempts),
+            operation_count=publish.write_set.operations(),
             byte_count=published.byte_count,
             call_s=published.call_s,
         )
         self._warn_of_stall(publish, published)
-        for record in ended:
-            assert record.outcome is not None
-            statistics.committed_one(record.attempt.txid, record.outcome)
-        changes = sum(own.operations() for own in write_set.states.values())
-        statistics.committed_group(self._books.now_s, changes, publish.reports, count)
-        statistics.dead_letters += letter_count(write_set)
-        statistics.expired_parts += published.expired_count
-        if publish.republished is not None and publish.republished.letters:
-            statistics.replayed_letters += len(publish.republished.letters)
-        elif publish.republished is not None:
-            statistics.replayed[publish.republished.txid] = publish.attempts[0].txid
 
     def _warn_of_stall(self, publish: Publish, published: Published) -> None:
         """Warns of a transaction that alone keeps the server busy for too long; again once the time has doubled."""
@@ -313,8 +303,8 @@ class Commits:
             )
         self.phase = None
         place = executed.attempts.index(event.attempt)
-        self._books.statistics.worked(work_of(executed.reports, slice(place, None)), is_committed=False)
-        yield from self._failures.failed(event.attempt, Phase.COMMIT, event.failure)
+        worked = tuple(work_of(executed.reports, slice(place, None)))
+        yield from self._failures.failed(event.attempt, Phase.COMMIT, event.failure, worked)
         self._books.transactions.defer(executed.attempts[:place])
 
     def give_up(self) -> Iterator[Decision]:

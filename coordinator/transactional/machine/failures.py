@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision
@@ -21,6 +22,9 @@ from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 
+Work = tuple[tuple[str, TaskMetrics], ...]
+"""Component id and work of commit tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
@@ -28,11 +32,12 @@ class _Fault:
 
     Attributes:
         reason: for people.
-        counts_as: as counted in statistics.
+        counts_as: as counted by whoever observes the run.
         is_counted: the attempt itself is to blame.
         is_of_batch: it is, because of its batch.
         failure: what a task has reported; None after a crash or a refusal.
         suspects: see `AttemptsFailed`.
+        worked: see `AttemptsFailed`.
     """
 
     reason: str
@@ -41,6 +46,7 @@ class _Fault:
     is_of_batch: bool = True
     failure: Failure | None = None
     suspects: Attempts = ()
+    worked: Work = ()
 
     def cause(self, attempt_count: int) -> PoisonCause:
         """Returns what is recorded about a batch with this last fault."""
@@ -68,6 +74,7 @@ class Failures:
         error: ends the run once everything lower is committed; None while nothing halts it.
         halt_before: the first txid that is not attempted any more.
         poison: the batch to set aside once everything lower is committed; None if there is none.
+        quarantined: the txids whose batches were set aside.
     """
 
     def __init__(self, books: RunBooks) -> None:
@@ -75,6 +82,7 @@ class Failures:
         self.error: TransactionError | None = None
         self.halt_before: int | None = None
         self.poison: Poison | None = None
+        self.quarantined: set[int] = set()
 
     def is_halted(self) -> bool:
         """Returns whether the run is to halt and everything below the halt is committed."""
@@ -92,16 +100,18 @@ class Failures:
 
     # What goes wrong
 
-    def failed(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> Iterator[Decision]:
+    def failed(
+        self, attempt: TransactionAttempt, phase: Phase, failure: Failure, worked: Work = ()
+    ) -> Iterator[Decision]:
         """Handles an attempt that is itself at fault."""
         record = self._books.transactions[attempt.txid]
         is_of_batch, counts_as = self._is_of_batch(failure), FailureCause.of(failure.kind)
         if failure.halts() and not (is_of_batch and self._may_quarantine(record)):
             error = _error_of(record, failure, attempt)
-            yield from self._halt(attempt, phase, error, _Fault(str(failure), counts_as))
+            yield from self._halt(attempt, phase, error, _Fault(str(failure), counts_as, worked=worked))
             return
         yield AttemptRetried(attempt, str(failure), self._books.transactions.wave_of((attempt,)))
-        fault = _Fault(str(failure), counts_as, is_of_batch=is_of_batch, failure=failure)
+        fault = _Fault(str(failure), counts_as, is_of_batch=is_of_batch, failure=failure, worked=worked)
         yield from self._lose(attempt, phase, fault)
 
     def crashed(self, attempts: Attempts, phase: Phase, what: str, reason: str, kind: CrashKind) -> Iterator[Decision]:
@@ -147,6 +157,8 @@ class Failures:
 
     def set_aside(self) -> None:
         """Takes down that the poison is quarantined."""
+        assert self.poison is not None, "nothing was to be set aside"
+        self.quarantined.add(self.poison.txid)
         self.poison = None
 
     def halt_now(self, error: TransactionError, reason: str) -> Iterator[Decision]:
@@ -225,24 +237,21 @@ class Failures:
             self.poison = Poison(record.txid, batch, fault.cause(record.own_failure_count), error)
 
     def _drop_from(self, txid: int, phase: Phase, fault: _Fault) -> Iterator[Decision]:
-        """Drops the attempt and all later ones; those that only waited for a wave do not count as failed.
+        """Drops the attempt and all later ones.
 
         Poison above is attempted once more: its batch may begin elsewhere now.
         """
         if self.poison is not None and txid < self.poison.txid:
             self.poison = None
         dropped = self._books.transactions.drop_from(txid, fault.reason)
-        failed = [ended.attempt.txid for ended in dropped if ended.wave_id]
-        self._books.statistics.failed(failed, txid, fault.counts_as)
         attempts = tuple(ended.attempt for ended in dropped)
-        yield AttemptsFailed(attempts, phase, fault.counts_as, fault.reason, fault.suspects)
+        yield AttemptsFailed(attempts, phase, fault.counts_as, fault.reason, fault.suspects, fault.worked)
         yield from self._let_go(dropped)
 
     def _let_go(self, dropped: list[ActiveAttempt]) -> Iterator[Decision]:
         """Cancels waves whose attempts are all gone."""
         for ended in dropped:
             self._books.waves.let_go(ended.wave_id, ended.attempt)
-        self._books.statistics.failed_outcomes(ended.outcome for ended in dropped if ended.outcome is not None)
         yield from map(CancelWave, self._books.waves.running_for_nothing({ended.wave_id for ended in dropped}))
 
 

@@ -54,7 +54,6 @@ class Processing:
         reason = f"wave {wave.wave_id}"
         for record in chosen:
             record.move(AttemptState.PROCESSING, reason).wave_id = wave.wave_id
-        self._books.statistics.started(len(chosen), self._books.now_s)
         yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), self._stored(chosen[0]))
 
     def processed(self, event: WaveProcessed) -> Iterator[Decision]:
@@ -66,13 +65,11 @@ class Processing:
         for outcome in outcomes:
             record = self._transactions.record_of(outcome.attempt)
             if record is None:
-                self._books.statistics.failed_outcomes([outcome])
-            elif outcome.failure is not None:
-                self._books.statistics.failed_outcomes([outcome])
+                continue
+            if outcome.failure is not None:
                 yield from self._failures.failed(outcome.attempt, Phase.PROCESSING, outcome.failure)
             else:
                 record.move(AttemptState.PROCESSED).outcome = outcome
-        self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
         self._commits.keep_early(event.executed)
 
     def crashed(self, event: WaveCrashed) -> Iterator[Decision]:

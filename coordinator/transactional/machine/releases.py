@@ -24,6 +24,9 @@ class Releases:
     Args:
         books: of the run.
         committed_txid: last committed txid of earlier runs.
+
+    Attributes:
+        released_txid: last txid known to be as durable as the run has asked, 0 if none is.
     """
 
     def __init__(self, books: RunBooks, committed_txid: int) -> None:
@@ -31,10 +34,9 @@ class Releases:
         self._waits = books.options.asked_durability().waits
         self._unreleased: list[TransactionAttempt] = []
         self._found = self._committed = self._told = committed_txid
-        self._released = 0 if self._waits else committed_txid
+        self.released_txid = 0 if self._waits else committed_txid
         self._asked: int | None = None
         self._blocked_s: float | None = None
-        books.statistics.released_txid = self._released
 
     @property
     def told_txid(self) -> int | None:
@@ -43,7 +45,7 @@ class Releases:
 
     def is_pending(self) -> bool:
         """Returns whether something is committed and not yet confirmed at the level asked for."""
-        return self._released < self._committed
+        return self.released_txid < self._committed
 
     def resumed(self, untold: Attempts) -> Iterator[Decision]:
         """Takes over what earlier runs have committed and may not have told."""
@@ -58,21 +60,21 @@ class Releases:
         self._committed = attempts[-1].txid
         self._unreleased.extend(attempts)
         if not self._waits:
-            self._released = self._books.statistics.released_txid = self._committed
+            self.released_txid = self._committed
             yield Tell(attempts)
 
     def due(self) -> Iterator[Decision]:
         """Asks for a barrier if there is something to confirm and none is out; called every turn."""
         if self._asked is None and self.is_pending():
             self._asked = self._committed
-            yield AskBarrier(up_to_txid=self._committed, confirmed_txid=self._released)
+            yield AskBarrier(up_to_txid=self._committed, confirmed_txid=self.released_txid)
 
     def confirmed(self, event: BarrierConfirmed) -> Iterator[Decision]:
         """Releases what the barrier has spoken for."""
         if self._asked != event.up_to_txid:
             return  # it is not the one that is out
         self._asked, self._blocked_s = None, None
-        self._released = self._books.statistics.released_txid = event.up_to_txid
+        self.released_txid = event.up_to_txid
         durable = tuple(attempt for attempt in self._unreleased if attempt.txid <= event.up_to_txid)
         if durable:
             yield Tell(durable)
@@ -81,8 +83,8 @@ class Releases:
 
     def told(self) -> None:
         """Takes down that the spout's committer has heard of everything released."""
-        self._told = self._released
-        self._unreleased = [attempt for attempt in self._unreleased if attempt.txid > self._released]
+        self._told = self.released_txid
+        self._unreleased = [attempt for attempt in self._unreleased if attempt.txid > self.released_txid]
 
     def has_room(self, count: int) -> bool:
         """Returns whether another group may be committed; if not, the run is blocked until a barrier is confirmed."""
@@ -106,7 +108,7 @@ class Releases:
         if self._blocked_s is None or books.now_s - self._blocked_s <= timeout_s:
             return
         level = books.options.asked_durability().level.value
-        yield Halt(NotDurableError(level, self._committed, self._released, timeout_s))
+        yield Halt(NotDurableError(level, self._committed, self.released_txid, timeout_s))
 
     def validate(self) -> None:
         """Checks that nothing is kept, or told, that should not be.
@@ -116,7 +118,7 @@ class Releases:
         """
         txids = [attempt.txid for attempt in self._unreleased]
         assert txids == sorted(set(txids)), "released twice, or out of order"
-        assert self._told <= max(self._released, self._found), "told before it was confirmed"
-        assert self._released <= self._committed
-        assert self._asked is None or self._released < self._asked <= self._committed, "a barrier for nothing"
+        assert self._told <= max(self.released_txid, self._found), "told before it was confirmed"
+        assert self.released_txid <= self._committed
+        assert self._asked is None or self.released_txid < self._asked <= self._committed, "a barrier for nothing"
         assert self._blocked_s is None or self.is_pending(), "blocked by nothing"

@@ -10,7 +10,6 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords
 from coordinator.transactional.options import RunOptions
-from coordinator.watching.statistics.run_statistics import RunStatistics
 
 
 @dataclass(slots=True)
@@ -25,7 +24,6 @@ class RunBooks:
         waves: a record for each wave.
         causes: why phases crash.
         positions: of every partition.
-        statistics: the figures of the run so far.
         now_s: the time of the last event that had one.
     """
 
@@ -36,5 +34,4 @@ class RunBooks:
     waves: WaveRecords
     causes: CrashCauses
     positions: Positions
-    statistics: RunStatistics
     now_s: float = 0.0

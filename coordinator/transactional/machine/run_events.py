@@ -13,7 +13,7 @@ from typing import Any
 
 from committers.task_report import TaskReport
 from coordinator.spouts.batch import Batch
-from coordinator.transactional.engine import EarlyCommit, Event
+from coordinator.transactional.engine import EarlyCommit, PhaseEvent
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.republication import Republication
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
@@ -179,7 +179,7 @@ RunEvent = (
     | Refused
     | Told
     | InputState
-    | Event
+    | PhaseEvent
 )
 
 # Decisions
@@ -303,7 +303,13 @@ class AskForEnd:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """End the run: it is complete, or drained."""
+    """End the run: it is complete, or drained.
+
+    Attributes:
+        is_interrupted: it was drained before a finite input had ended.
+    """
+
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

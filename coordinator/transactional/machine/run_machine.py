@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
 from coordinator.transactional.engine import (
-    ClusterNoted,
     FailedByHand,
     GroupCrashed,
     GroupExecuted,
@@ -64,7 +63,6 @@ from coordinator.transactional.machine.wave_records import CrashCauses, WaveReco
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import Phase
-from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import ProtocolError
 from state.metadata import MetadataChanges
 
@@ -106,7 +104,6 @@ class RunMachine:
             waves=WaveRecords(WaveSize(options.max_spout_pending, options.wave_target_s), plan.cancel_after_s),
             causes=CrashCauses(plan.message_timeout_s),
             positions=Positions(metadata, transactions, is_opaque=plan.is_opaque),
-            statistics=RunStatistics(last_txid=committed_txid),
         )
         self._transactions = transactions
         self._failures = Failures(self._books)
@@ -127,7 +124,6 @@ class RunMachine:
             GroupCrashed: self._commits.crashed,
             FailedByHand: self._failed_by_hand,
             PhaseWaits: self._phase_waits,
-            ClusterNoted: self._note_cluster,
             Published: self._commits.published,
             BarrierConfirmed: self._barrier_confirmed,
             Refused: self._commits.refused,
@@ -150,9 +146,9 @@ class RunMachine:
         return [*decisions, *map(ReleaseWave, finished)]
 
     @property
-    def statistics(self) -> RunStatistics:
-        """The figures of the run so far."""
-        return self._books.statistics
+    def released_txid(self) -> int:
+        """Last txid known to be as durable as the run has asked."""
+        return self._releases.released_txid
 
     @property
     def positions(self) -> Positions:
@@ -168,6 +164,10 @@ class RunMachine:
     def commit_group_max(self) -> int:
         """The most transactions of a group, according to the options."""
         return self._books.options.commit_group_max
+
+    def quarantined_txids(self) -> Set[int]:
+        """Returns the txids whose batches this run has quarantined."""
+        return self._failures.quarantined
 
     def is_halted(self) -> bool:
         """Returns whether the next turn ends the run with an error."""
@@ -272,9 +272,8 @@ class RunMachine:
         elif (state.is_exhausted or state.is_draining) and self._failures.error is None and self._releases.is_pending():
             self._releases.block()  # the end waits too
         elif state.is_exhausted or state.is_draining:
-            self._books.statistics.is_interrupted = state.is_finite and not state.is_exhausted
             error = self._failures.error  # what is missing below it will not be cut again
-            yield Done() if error is None else Halt(error)
+            yield Done(state.is_finite and not state.is_exhausted) if error is None else Halt(error)
 
     # What is released upstream
 
@@ -311,11 +310,6 @@ class RunMachine:
             if self._books.waves.waits(wave_id):
                 self._commits.waits(wave_id)
                 self._books.causes.waits(wave_id)
-        return iter(())
-
-    def _note_cluster(self, event: ClusterNoted) -> Iterator[Decision]:
-        statistics = self._books.statistics
-        statistics.cluster, statistics.lacks_executors = event.story, event.lacks_executors
         return iter(())
 
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:

@@ -32,11 +32,12 @@ class BadRecords:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: AttemptResult) -> None:
-        """Counts a transaction that has counters, and takes the reasons out of these, which users see."""
-        counters, bad = outcome.counters, 0
-        for name in [name for name in counters if name.startswith(REASON_COUNTER)]:
-            bad += counters[name]
-            self.reasons[name.removeprefix(REASON_COUNTER)] += counters.pop(name)
+        """Counts a transaction."""
+        bad = 0
+        for name, count in outcome.counters.items():
+            if name.startswith(REASON_COUNTER):
+                bad += count
+                self.reasons[name.removeprefix(REASON_COUNTER)] += count
         if bad:
             self.count += bad
             self.emitted += min(bad, sum(work.emitted.get(DEAD_LETTER_STREAM, 0) for work in outcome.metrics.values()))
@@ -51,7 +52,7 @@ class BadRecords:
         """Returns how many more transactions may be added before too many records are bad, and how many those are."""
         bad = replace(self, reasons=self.reasons.copy())
         for place, outcome in enumerate(outcomes):
-            bad.add(replace(outcome, counters={**outcome.counters}))
+            bad.add(outcome)
             tuples += outcome.tuple_count
             if bad.exceeds(fraction, tuples):
                 return place, bad.in_words(tuples)

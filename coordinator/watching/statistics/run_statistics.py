@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinator.watching.failure_cause import FailureCause
 from coordinator.watching.statistics.bad_records import BadRecords
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.printable import counted
@@ -86,19 +81,6 @@ class RunStatistics(WaveStatistics):
     replayed_letters: int = 0
     durability: DurabilityReport | None = None
 
-    def started(self, attempt_count: int, now_s: float) -> None:
-        """Counts a wave that was started."""
-        self.wave_started(now_s)
-        if not self.active:
-            self.busy_since_s = now_s
-        self.attempts += attempt_count
-
-    def failed(self, txids: Sequence[int], culprit: int, cause: FailureCause) -> None:
-        """Counts the attempts that are lost with the one that has failed."""
-        self.failed_attempts += len(txids)
-        for txid in txids:
-            self.failures[(cause if txid == culprit else FailureCause.LOWER_FAILED).value] += 1
-
     def commit_lag_s(self, now_s: float) -> float:
         """Returns for how long what is in flight has waited for a commit; 0 if nothing is."""
         return self.since_commit_s(now_s) if self.active else 0.0
@@ -107,50 +89,6 @@ class RunStatistics(WaveStatistics):
         """Returns the seconds since the last commit, or the wave that ended an idle time after it; 0 before any."""
         known = [each for each in (self.first_wave_s, self.busy_since_s, self.last_result_s) if each is not None]
         return max(0.0, now_s - max(known)) if known else 0.0
-
-    def committed_one(self, txid: int, outcome: AttemptResult) -> None:
-        """Counts a transaction that was committed."""
-        self.last_txid = txid
-        self.committed += 1
-        self.tuples += outcome.tuple_count
-        if outcome.counters:
-            self.bad_records.add(outcome)
-            self.counters.update(outcome.counters)
-        self.worked(outcome.metrics.items(), is_committed=True)
-
-    def set_aside(self, txid: int, now_s: float) -> None:
-        """Counts a transaction that was committed empty, because its batch was quarantined."""
-        self.last_txid = txid
-        self.quarantined.append(txid)
-        self.last_result_s = now_s
-        self.moment(now_s, self.committed, self.failed_attempts)
-
-    def failed_outcomes(self, outcomes: Iterable[AttemptResult]) -> None:
-        """Counts the work of attempts whose processing phase failed, or that are void."""
-        for outcome in outcomes:
-            self.worked(outcome.metrics.items(), is_committed=False)
-
-    def worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
-        """Counts the work of tasks of these components on an attempt that was committed, or failed."""
-        for component_id, work in reports:
-            self.component(component_id).add(work, is_committed=is_committed)
-
-    def committed_group(self, now_s: float, changes: int, reports: Sequence[TaskReport] = (), count: int = 0) -> None:
-        """Counts a group of `count` transactions that was committed, and the work of its committers."""
-        self.commit_groups += 1
-        self.changes += changes
-        self.last_result_s = now_s
-        for report in reports:
-            for place, counters in report.results.counters.items():
-                if place < count and counters:
-                    self.counters.update(counters)
-        self.worked(work_of(reports, slice(count)), is_committed=True)
-        self.moment(now_s, self.committed, self.failed_attempts)
-
-    def processed(self, now_s: float, seconds: float, attempt_count: int) -> None:
-        """Notes that the processing phase of a wave has ended."""
-        self.wave_ended(now_s, seconds, attempt_count)
-        self.moment(now_s, self.committed, self.failed_attempts)
 
     def rate(self) -> float | None:
         """Returns the transactions committed a second after the first wave, in which Spark and its workers start.
@@ -254,12 +192,6 @@ class RunStatistics(WaveStatistics):
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields
-
-
-def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """Returns what commit tasks did for the attempts at these places of a group, by component id."""
-    for report in reports:
-        yield report.component_id, report.results.work(report.component_id, places)
 
 
 def expired_when_written(count: int) -> str:

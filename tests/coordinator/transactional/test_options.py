@@ -10,11 +10,11 @@ import pytest
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
-from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
 from tests.support.case_names import shown
+from tests.support.watching.counted import Counted
 
 BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts", "last_txid", "slots"]
 MAY_BE_NONE = ("max_spout_pending", "last_txid", "slots")
@@ -61,16 +61,17 @@ def test_every_bound_may_be_one():
 
 
 def test_seconds_run_from_the_first_issue_to_the_last_commit():
-    statistics = RunStatistics()
+    counter = Counted()
+    statistics = counter.statistics
     assert statistics.seconds == 0.0
-    statistics.started(3, 10.0)
+    counter.starts(10.0, 7, 8, 9)
     assert statistics.seconds == 0.0
-    statistics.started(2, 11.0)
-    statistics.committed_one(7, AttemptResult(TransactionAttempt(7, 1), tuple_count=9, counters=Counter(lines=9)))
+    counter.starts(11.0, 10, 11)
+    counter.ends(12.0, 7, tuple_count=9, counters={"lines": 9})
     report = TaskReport(2, "count")
     report.results.append(AttemptResult(TransactionAttempt(7, 1), counters=Counter(lines=1)))
     report.results.append(AttemptResult(TransactionAttempt(8, 1), counters=Counter(lines=100)))
-    statistics.committed_group(15.5, 3, [report], 1)
+    counter.commits(15.5, 7, operation_count=3, reports=(report,))
     del statistics.components["count"]
     assert statistics.seconds == 5.5
     assert statistics.to_dict("job") == {

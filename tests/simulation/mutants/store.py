@@ -275,7 +275,7 @@ UNCONFIRMED_DONE = Mutant(
     (
         Patch(
             "coordinator/transactional/coordinator.py",
-            "            self._publisher.finish(self.statistics.released_txid, machine.unstored_notes())\n",
+            "            self._publisher.finish(machine.released_txid, machine.unstored_notes())\n",
             "",
         ),
     ),

@@ -53,7 +53,9 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import CrashKind
-from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, WaveStarted
+from coordinator.watching.statistics.run_counter import RunCounter
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack
 from state.commits.packed_writes import unpacked
@@ -245,6 +247,7 @@ class RandomRun:
         books.told.clear()
         books.poison.clear()
         self.void_count = 0
+        self.counter = RunCounter(RunStatistics(), lambda: self.now_s)
         self.wave_max = -(-self.window // 2)
         self.waves: dict[int, Wave] = {}
         self.group: Group | None = None
@@ -707,6 +710,7 @@ class RandomRun:
             case AttemptsIssued(attempts):
                 self._issued(attempts)
             case AttemptsFailed(attempts):
+                self.counter(decision)
                 self._dropped(attempts)
             case AttemptRetried(attempt):
                 assert not self._is_alive(attempt), "replayed while it is well"
@@ -779,6 +783,7 @@ class RandomRun:
         assert sum(groups, ()) in ((), attempts), "early groups of other attempts"
         assert all(0 < len(group) <= self.options.commit_group_max for group in groups)
         assert not groups or not (self.reads_early or self.is_early_off), "early, though it may not be"
+        self.counter(WaveStarted(start.wave_id, attempts))
         self.waves[start.wave_id] = Wave(start.wave_id, attempts, groups, start.early.composed, self.now_s)
 
     def _check_queue(self, count: int) -> None:
@@ -1020,7 +1025,7 @@ class RandomRun:
     def _check_end(self) -> None:
         books = self.books
         last = max(books.cut, default=books.committed)
-        assert self.machine.statistics.failed_attempts == self.void_count, "others failed than were void"
+        assert self.counter.statistics.failed_attempts == self.void_count, "others failed than were void"
         if isinstance(self.ended, Done):
             self.kinds["done"] += 1
             state = self.input_state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,6 @@ from rich.console import Console
 from coordinator.operating.cli.figures import PlainFigures, TransactionalFigures, plain_summary_line, summary_line
 from coordinator.operating.cli.progress import LiveProgress, SentenceProgress, fitted, line_writer
 from coordinator.plain.plain_statistics import PlainStatistics
-from coordinator.watching.failure_cause import FailureCause
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import UserCodeError
 from tests.support.cli.in_process import HandClock
@@ -243,9 +243,9 @@ def test_a_plain_run_without_acks_does_not_stay_in_its_first_wave() -> None:
 
 def test_attempts_that_are_only_repeated_with_a_failed_one_are_not_counted_as_failures() -> None:
     ended = RunStatistics(last_txid=7, committed=7, attempts=23, first_wave_s=0.0, last_result_s=2.0)
-    ended.failed(range(1, 17), 1, FailureCause.BAD_RECORD)
+    ended.failed_attempts, ended.failures = 16, Counter(bad_record=1, lower_failed=15)
     assert summary_line(ended).endswith("up to txid 7; 1 of 23 attempts failed; 15 above it repeated with it")
-    ended.failed([17], 17, FailureCause.TIMEOUT)
+    ended.failed_attempts, ended.failures = 17, Counter(bad_record=1, lower_failed=15, timeout=1)
     assert summary_line(ended).endswith("; 2 of 23 attempts failed; 15 above them repeated with them")
 
 

@@ -30,11 +30,11 @@ def test_a_change_is_accepted_once(cluster: LocalCluster, tmp_path: Path, name: 
     done_path = str(tmp_path / "done") if done in {"move", "list"} else ""
 
     def lines(done: str, adopt: str | bool = False) -> list[str]:
-        more = {"done": done, "done_path": done_path if done != "keep" else "", "pattern": "*.txt*"}
-        run = submit(cluster, inbox, adopt=adopt, **more)
+        place = done_path if done != "keep" else ""
+        run = submit(cluster, inbox, adopt=adopt, done=done, done_path=place, pattern="*.txt*")
         run.run_until_idle()
         drained(run)
-        return run.state("lines")
+        return list(run.state("lines"))
 
     write(inbox / name, "first")
     assert lines("keep") == ["first"]

@@ -117,7 +117,7 @@ def test_a_limit_makes_a_group_smaller(limit, size):
 # What is told of attempts
 
 
-def test_issued_and_dropped_attempts_are_told_those_that_waited_too_but_only_started_ones_have_failed():
+def test_issued_and_dropped_attempts_are_told_those_that_waited_too():
     driven = Driven(max_spout_pending=4)
     driven.turn()
     four = tuple(att(txid, txid) for txid in (1, 2, 3, 4))
@@ -127,7 +127,6 @@ def test_issued_and_dropped_attempts_are_told_those_that_waited_too_but_only_sta
         AttemptRetried(four[0], str(LATER), 1),
         AttemptsFailed(four, Phase.PROCESSING, FailureCause.ASKED_FOR, str(LATER)),
     ]
-    assert driven.machine.statistics.failed_attempts == 2
 
 
 def test_a_crash_is_told_but_not_as_the_replay_of_one_attempt():

@@ -165,7 +165,7 @@ class TestAttempts:
             run.handle(WaveCrashed(wave_id, "no worker starts", CrashKind.ENGINE))
         error = is_halted_by(run, EngineError)
         assert "Spark failed 3 times at txid 1, where no batch is to blame: no worker starts; lower" in str(error)
-        assert run.machine.statistics.quarantined == []
+        assert run.machine.quarantined_txids() == set()
 
     def test_a_batch_whose_commit_phase_loses_its_worker_alone_is_quarantined(self):
         run = driven(ready(1))
@@ -210,8 +210,8 @@ class TestOrder:
         run.published()
         assert [decision for decision in run.turn() if isinstance(decision, AskForEnd)]
         assert run.handle(InputState(is_exhausted=True)) == [Done()]
-        assert run.machine.statistics.quarantined == [1]
-        assert (run.machine.statistics.committed, run.machine.statistics.last_txid) == (0, 1)
+        assert run.machine.quarantined_txids() == {1}
+        assert run.machine.currtx == 2
 
     def test_poison_is_attempted_once_more_if_a_lower_one_fails_meanwhile(self):
         """Its batch may begin elsewhere then; its own failures are not forgotten."""
@@ -248,7 +248,7 @@ class TestRefusals:
         becomes_poison(run)
         run.handle(Refused(QuarantineFullError("words", 1, 10, "ValueError: no number")))
         is_halted_by(run, QuarantineFullError)
-        assert run.machine.statistics.quarantined == []
+        assert run.machine.quarantined_txids() == set()
 
 
 class TestPartitions:

@@ -36,6 +36,7 @@ from coordinator.transactional.machine.transaction_records import TransactionRec
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.watching.failure_cause import CrashKind, Phase
+from coordinator.watching.statistics.run_counter import RunCounter
 from state.commits.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
 
@@ -175,12 +176,9 @@ def end_before_the_halt(self, state):
         yield Done()
 
 
-def count_those_that_waited(self, txid, phase, reason, *, drop_from=Failures._drop_from):
-    transactions = self._books.transactions
-    self._books.statistics.failed_attempts += sum(
-        record.current.attempt.txid >= txid for record in transactions.waiting()
-    )
-    yield from drop_from(self, txid, phase, reason)
+def count_those_that_waited(self, failed, *, count=RunCounter._failed):
+    self._outcomes |= dict.fromkeys(failed.attempts)
+    count(self, failed)
 
 
 def fail_it_alone(self, event, executed):
@@ -307,7 +305,7 @@ PLANTED = {
     "waves that took too long as large again": planted(WaveSize, "keep_below", lambda self, size: None),
     "a crash that is certain to repeat is replayed": planted(Failures, "crashed", replay_always),
     "a drain hides the error of a halt": planted(RunMachine, "_judge_input", end_before_the_halt),
-    "attempts that only waited have failed": planted(Failures, "_drop_from", count_those_that_waited),
+    "attempts that only waited have failed": planted(RunCounter, "_failed", count_those_that_waited),
     "a group goes on without the attempt that was failed in it": planted(Commits, "failed_by_hand", fail_it_alone),
     "notes of what is not committed": planted(MetadataLog, "_fresh_notes", notes_of_all),
     "notes are forgotten": planted(TransactionRecords, "notes", lambda self: {}),

@@ -71,7 +71,7 @@ def test_at_level_memory_a_group_is_told_at_once_and_no_barrier_is_asked_for():
     assert commit(by_hand, window[1]) == [Tell((window[1],))]
     assert by_hand.handle(Told()) == []
     assert barriers(by_hand.turn()) == []
-    assert by_hand.machine.statistics.released_txid == 1
+    assert by_hand.machine.released_txid == 1
 
 
 def test_at_level_memory_a_run_begins_by_telling_what_earlier_ones_may_not_have_told():
@@ -88,10 +88,10 @@ def test_a_committed_group_is_told_once_the_barrier_after_it_is_confirmed():
     by_hand, window = waiting()
     assert commit(by_hand, window[1]) == []
     assert barriers(by_hand.turn()) == [AskBarrier(up_to_txid=1, confirmed_txid=0)]
-    assert by_hand.machine.statistics.released_txid == 0
+    assert by_hand.machine.released_txid == 0
     assert by_hand.handle(BarrierConfirmed(1, 0.0)) == [Tell((window[1],))]
     assert by_hand.handle(Told()) == []
-    assert by_hand.machine.statistics.released_txid == 1
+    assert by_hand.machine.released_txid == 1
 
 
 def test_groups_committed_while_a_barrier_is_out_share_the_next_one():
@@ -112,7 +112,7 @@ def test_the_answer_to_another_barrier_releases_nothing():
     commit(by_hand, window[1])
     by_hand.turn()
     assert by_hand.handle(BarrierConfirmed(7, 0.0)) == []
-    assert by_hand.machine.statistics.released_txid == 0
+    assert by_hand.machine.released_txid == 0
 
 
 def test_a_commit_says_how_far_the_spout_was_told_only_if_that_is_not_everything_before():

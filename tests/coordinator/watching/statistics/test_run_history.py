@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import POINTS_MAX, RunPoint, Series, WaveTime
+from tests.support.watching.counted import Counted
 
 
 @pytest.mark.parametrize("count", [0, 1, POINTS_MAX, POINTS_MAX + 1, 2 * POINTS_MAX + 1, 50 * POINTS_MAX])
@@ -30,27 +30,29 @@ def test_a_copy_stays_as_it_is():
 
 
 def test_times_are_seconds_since_the_first_wave():
-    run = RunStatistics()
-    run.started(2, 98_765.0)
-    run.processed(98_766.5, 1.5, 2)
-    run.committed = 2
-    run.committed_group(98_767.0, 3, [])
+    counter = Counted()
+    run = counter.statistics
+    counter.starts(98_765.0, 1, 2)
+    counter.ends(98_766.5, 1, 2, measured_s=1.5)
+    counter.commits(98_767.0, 1, 2)
     run.failed_attempts = 1
-    run.processed(98_768.0, 0.0, 1)
+    counter.ends(98_768.0, 3)
     assert run.history.waves.points() == [WaveTime(1.5, 1.5, 2)]  # nobody has measured the second
     assert run.history.moments.points() == [RunPoint(1.5, 0, 0), RunPoint(2.0, 2, 0), RunPoint(3.0, 2, 1)]
 
 
 @pytest.mark.parametrize("idle_s", [0.0, 3_600.0])
 def test_the_lag_counts_no_time_in_which_nothing_was_in_flight(idle_s: float) -> None:
-    run = RunStatistics()
-    run.started(1, 100.0)
+    counter = Counted()
+    run = counter.statistics
+    counter.starts(100.0, 1)
     run.active = 1
     assert run.commit_lag_s(102.0) == 2.0
-    run.committed_group(103.0, 1, [])
+    counter.ends(103.0, 1)
+    counter.commits(103.0, 1)
     run.active = 0
     assert run.commit_lag_s(103.0 + idle_s) == 0.0
-    run.started(1, 103.0 + idle_s)
+    counter.starts(103.0 + idle_s, 2)
     run.active = 1
-    run.started(1, 104.0 + idle_s)
+    counter.starts(104.0 + idle_s, 3)
     assert run.commit_lag_s(105.0 + idle_s) == 2.0

@@ -9,18 +9,18 @@ import pytest
 
 from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from tests.support.watching.counted import Counted
 
 HOSTILE = "<script>alert('$x$')</script>"
 
 
 def run_of(component_id="count"):
-    run = RunStatistics(attempts=6)
-    run.started(4, 98_765.0)
-    run.processed(98_765.5, 0.5, 4)
-    run.committed, run.failed_attempts, run.last_txid = 4, 2, 4
-    run.component(component_id).work.add_stretch("lines/default", 20, 1_000_000)
-    run.committed_group(98_767.0, 3, [])
-    return run
+    counter = Counted(RunStatistics(attempts=6, failed_attempts=2))
+    counter.starts(98_765.0, 1, 2, 3, 4)
+    counter.ends(98_765.5, 1, 2, 3, 4, measured_s=0.5)
+    counter.statistics.component(component_id).work.add_stretch("lines/default", 20, 1_000_000)
+    counter.commits(98_767.0, 1, 2, 3, 4)
+    return counter.statistics
 
 
 def test_the_html_has_the_figures_the_components_and_the_plots():
@@ -69,7 +69,7 @@ def test_a_report_does_not_change_with_the_run():
     run = run_of()
     report = run.report()
     run.component("store")
-    run.committed_group(98_770.0, 3, [])
+    run.moment(98_770.0, 4, 2)
     assert list(report.components) == ["count"]
     assert len(report.history.moments.points()) == 2
 
