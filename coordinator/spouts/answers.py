@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from coordinated_bolt.user_traceback import WrongAnswerError
-from coordinator.spouts.partition_cut import is_partition_scope, partition_scope
 from coordinator.spouts.run_so_far import InputChange
 from state.codec import pack_exact
 from state.errors import SourceError
@@ -63,9 +62,6 @@ def expect_positions(answer: Any) -> Mapping[int, Any]:
 
 
 def _is_partition(answer: Any) -> bool:
-    """Returns whether an answer names a partition: a number, or of several sources what `of_source` returns."""
-    if isinstance(answer, str):
-        return "." in answer and is_partition_scope(partition_scope(answer))
     return type(answer) is int and answer >= 0
 
 

@@ -10,8 +10,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.user_traceback import call
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.partition_cut import PartitionCut, link_to, of_source, partition_scope
-from coordinator.spouts.several import CountingCollector, SeveralEmitter
+from coordinator.spouts.partition_cut import PartitionCut, link_to, partition_scope
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.keys import metadata_field
@@ -119,22 +118,17 @@ def _must_be_stored(txid: int, last: Any) -> Any:
 
 
 class OpaqueBatches(BatchEmitter):
-    """Of an opaque spout: each attempt is cut again, and the commit itself stores the positions that it leaves.
+    """Of an opaque spout: each attempt is cut again, and the commit itself stores the positions that it leaves."""
 
-    Args:
-        source: its name, if the spout has several.
-    """
-
-    def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions, source: str = "") -> None:
+    def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions) -> None:
         super().__init__(emitter, context, stored)
         self._positions = {scope: dict(by_txid) for scope, by_txid in stored.items()}
-        self._source = source
 
-    def emit(self, batch: Batch, metadata: Any, collector: CountingCollector) -> dict[str, PartitionCut]:
+    def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         attempt = batch.attempt
         cuts: dict[str, PartitionCut] = {}
         for partition in self._own_partitions(metadata):
-            scope = partition_scope(of_source(self._source, partition) if self._source else partition)
+            scope = partition_scope(partition)
             if batch.scopes is not None and scope not in batch.scopes:
                 continue
             by_txid = self._positions.setdefault(scope, {})
@@ -154,21 +148,4 @@ class OpaqueBatches(BatchEmitter):
                     "or they would be emitted again"
                 )
         self._emitter.finish_batch(numbered(batch))
-        return cuts
-
-
-class MixedBatches(BatchEmitter):
-    """Of several sources, some of them opaque: what the coordinator has cut of the others is read again exactly."""
-
-    def __init__(self, emitter: SeveralEmitter, context: TopologyContext, stored: StoredPositions) -> None:
-        super().__init__(emitter, context, stored)
-        self._opaque = {name: OpaqueBatches(each, context, stored, name) for name, each in emitter.opaque.items()}
-
-    def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
-        cuts: dict[str, PartitionCut] = {}
-        for part in self._emitter.parts(numbered(batch), metadata, collector):
-            if part.source in self._opaque:
-                cuts |= self._opaque[part.source].emit(batch, part.metadata, part.collector)
-            else:
-                call(part.emitter.emit_batch, numbered(batch), part.metadata, part.collector)
         return cuts

@@ -10,7 +10,6 @@ Source: found by simulation; two ackers that read two executions of one emitter 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from state.codec import digest64, pack
 
 UNCHAINED = -1
 """In place of a link: what is stored with a batch and follows from none before it; no link is negative."""
-_SCOPE = re.compile(r"partition\.([^0-9].*\.)?(0|[1-9][0-9]*)")
+_SCOPE = re.compile(r"partition\.(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +38,13 @@ def link_to(last: Any) -> int:
     return digest64(pack(last))
 
 
-def partition_scope(partition: int | str) -> str:
-    """Returns the scope of a partition, which is a number, or `of_source` if the spout has several sources."""
+def partition_scope(partition: int) -> str:
     return f"partition.{partition}"
 
 
-def partition_of(scope: str) -> Any:
+def partition_of(scope: str) -> int:
     """Returns the partition that a scope is of."""
-    partition = scope.removeprefix("partition.")
-    return int(partition) if partition.isdecimal() else partition
-
-
-def of_source(source: str, partition: int) -> str:
-    """Returns a partition of one of several sources."""
-    return f"{source}.{partition}"
-
-
-def source_of(partition: str) -> tuple[str, int]:
-    """Returns the source, and which of its partitions it is; the inverse of `of_source`."""
-    source, _, number = partition.rpartition(".")
-    return source, int(number)
-
-
-def positions_of(source: str, positions: Mapping[Any, Any]) -> dict[int, Any]:
-    """Returns partition -> position of one of several sources; those of a spout with a single source have numbers."""
-    found = {source_of(each): position for each, position in positions.items() if isinstance(each, str)}
-    return {number: position for (name, number), position in found.items() if name == source}
+    return int(scope.removeprefix("partition."))
 
 
 def is_partition_scope(scope: str) -> bool:

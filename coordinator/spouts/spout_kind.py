@@ -10,7 +10,6 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made, expect_tasks
 from coordinator.spouts.batch_emitters import (
     BatchEmitter,
-    MixedBatches,
     OpaqueBatches,
     PartitionBatches,
     StoredPositions,
@@ -22,7 +21,6 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.several import SeveralEmitter, SeveralSources
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.errors import TopologyError
 
@@ -43,7 +41,6 @@ _PARTS: Mapping[type, _Parts] = {
     IPartitionedTransactionalSpout: _Parts(PartitionedCoordinator, PartitionedEmitter, PartitionBatches),
     IOpaquePartitionedTransactionalSpout: _Parts(PartitionedCoordinator, OpaquePartitionedEmitter, OpaqueBatches),
 }
-_MIXED = _Parts(SpoutCoordinator, SeveralEmitter, MixedBatches)
 
 
 class SpoutKind:
@@ -57,8 +54,7 @@ class SpoutKind:
 
     Attributes:
         is_opaque: its emitters cut each attempt again, and what they return is stored with the commit, not before.
-        is_mixed: it has several sources, one of them opaque; what its coordinator cuts is stored before, all the same.
-        has_partitions: its emitters cut partitions, whose number is all that the coordinator says unless `is_mixed`.
+        has_partitions: its emitters cut partitions, whose number is all that the coordinator says.
         has_committer: the spout is notified of what is durable.
 
     Raises:
@@ -70,11 +66,8 @@ class SpoutKind:
         if parts is None:
             wanted = ", ".join(interface.__name__ for interface in _PARTS)
             raise TopologyError(f"{type(spec).__name__} is not a transactional spout; implement one of {wanted}")
-        if isinstance(spec, SeveralSources) and spec.has_opaque:
-            parts = _MIXED
         self._spec, self._parts = spec, parts
-        self.is_mixed = parts is _MIXED
-        self.is_opaque = self.is_mixed or parts.runs is OpaqueBatches
+        self.is_opaque = parts.runs is OpaqueBatches
         self.has_partitions = parts.runs is not WholeBatches
         self.has_committer = isinstance(spec, ICommitterTransactionalSpout)
 
@@ -82,11 +75,6 @@ class SpoutKind:
     def destruction(self) -> str:
         """What the spout destroys of its input once that is committed; "" for nothing."""
         return str(self._spec.destruction) if self.has_committer else ""
-
-    @property
-    def cuts_anew(self) -> bool:
-        """Whether the coordinator is asked for every attempt, and its answer is not stored."""
-        return self.is_opaque and not self.is_mixed
 
     def fingerprint(self) -> Any:
         """Returns the user's answer, unchecked."""
@@ -108,7 +96,7 @@ class SpoutKind:
 
     def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
         """Returns the indexes of the tasks that have a share of a batch (executor); partitions are dealt in turn."""
-        if self.has_partitions and not self.is_mixed:
+        if self.has_partitions:
             return range(min(int(metadata), task_count))
         return expect_tasks(self._spec.emitting_tasks(txid, metadata, task_count), task_count)
 

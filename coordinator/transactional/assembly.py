@@ -209,7 +209,6 @@ def _run_plan(
         spout_id=topology.spout.component_id,
         has_partitions=kind.has_partitions,
         is_opaque=kind.is_opaque,
-        is_mixed=kind.is_mixed,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
         engine_queues=engine.queues and plan.has_independent_batches,

@@ -15,8 +15,7 @@ from coordinator.sources.files import record_ranges
 from coordinator.sources.redis_streams import stream_range
 from coordinator.sources.several.inputs_coordinator import fingerprints_in, newest
 from coordinator.spouts import memory, memory_input
-from coordinator.spouts.partition_cut import is_partition_scope, partition_of, source_of
-from coordinator.spouts.several import SeveralSources
+from coordinator.spouts.partition_cut import is_partition_scope, partition_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from state.errors import TransactionError
 from state.printable import one_line
@@ -57,20 +56,18 @@ def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict
 
     Called by ``txbatch inspect`` and ``quarantine show`` with the metadata of one transaction, by scope.
     """
-    return _said(metadata, lambda scope, value: _words_of(source_fingerprint, scope, value))
+    return _said(metadata, lambda _, value: _words_of(source_fingerprint, value))
 
 
-def _words_of(fingerprint: str, scope: str, value: Any) -> list[str]:
+def _words_of(fingerprint: str, value: Any) -> list[str]:
     """Returns what was read, by the fingerprint of a source, or of several: then by name, each in its own words."""
     for begin, words in SOURCES.items():
         if fingerprint.startswith(begin):
             return words(value)
     found, inputs = [], fingerprints_in(fingerprint) or {}
     with suppress(AttributeError, TypeError, ValueError):  # it is the metadata of something else
-        if inputs and is_partition_scope(scope):
-            return _words_of(inputs.get(source_of(partition_of(scope))[0], ""), scope, value)
         for name, part in newest(value) if inputs else ():
-            said = [f"{part:,} partitions"] if type(part) is int else _words_of(inputs.get(name, ""), scope, part)
+            said = _words_of(inputs.get(name, ""), part)
             found += [f"{name}: {line}" for line in said or [repr(part)]]
     return found
 
@@ -84,11 +81,6 @@ def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str
 
     def words(scope: str, value: Any) -> list[str]:
         try:
-            if isinstance(spec, SeveralSources):
-                is_part = is_partition_scope(scope)
-                return list(
-                    map(str, spec.describe_partition(partition_of(scope), value) if is_part else spec.describe(value))
-                )
             if not partitioned:
                 return list(map(str, spec.describe(value)))
             return list(map(str, spec.describe(partition_of(scope), value))) if is_partition_scope(scope) else []

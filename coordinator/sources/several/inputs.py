@@ -8,12 +8,13 @@ the sources within a transaction is that in which they were given, in every run.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
@@ -24,16 +25,13 @@ from coordinator.sources.several.partitioned_input import as_whole
 from coordinator.sources.several.shared_input import places_of, refuse_shared
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
-from coordinator.spouts.partition_cut import source_of
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.several import CountingCollector, SeveralEmitter, SeveralSources, SourcePart
 from coordinator.spouts.spout_kind import SpoutKind
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
 
-Source = ITransactionalSpout | IOpaquePartitionedTransactionalSpout
-Given = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
+Given = ITransactionalSpout | IPartitionedTransactionalSpout
 Made = TypeVar("Made")
 
 
@@ -60,7 +58,7 @@ def first(source: Given) -> First:
     return First(source)
 
 
-class Inputs(SeveralSources, ICommitterTransactionalSpout):
+class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     """Reads several sources in one topology: ``Inputs(orders=CsvFiles(…), returns=JsonLines(…))``.
 
     The tuples of a source are on the stream of its name, ``.shuffle_grouping("inputs", "orders")``; its bad records, if
@@ -68,12 +66,12 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
     source that has ended does not end the others. Between runs, sources may be added or left out if that is accepted.
 
     Args:
-        sources: name -> source: files, tables, topics, `RedisStreams`, or your own. An opaque one, such as
-            `KafkaOpaqueSpout`, makes transactions opaque: a replay reads the same of all others, and cuts it again.
-            One given as `first` is read to its end before the others begin.
+        sources: name -> source: files, tables, topics, `RedisStreams`, or your own. One given as `first` is read to
+            its end before the others begin.
 
     Raises:
-        TopologyError: no source is given, one is not a transactional spout, or one destroys what another reads.
+        TopologyError: no source is given, one is not a transactional spout, or is opaque, or destroys what another
+            reads.
     """
 
     def __init__(self, **sources: Given | First) -> None:
@@ -84,7 +82,6 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
         for name in sorted(self.first):
             _refuse_endless(name, given[name])
         self.sources = {name: _as_source(name, source) for name, source in given.items()}
-        self.has_opaque = any(map(_is_opaque, self.sources.values()))
         refuse_shared(self.sources)
 
     @property
@@ -138,7 +135,7 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
         committers = _made_all(self._kinds(), lambda kind: kind.committer(conf, context))
         return InputsCommitter({name: each for name, each in committers.items() if each is not None})
 
-    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SeveralEmitter:
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         emitters: dict[str, Any] = {}
         for name, source in self.sources.items():
             heard = {each: context.subscribers.get(stream_of(name, each), ()) for each in streams_of(source, name)}
@@ -160,23 +157,14 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
     def describe(self, metadata: Any) -> Sequence[str]:
         found = []
         for name, part in newest(metadata):
-            source = self.sources[name]
-            if isinstance(source, ITransactionalSpout):
-                found += [f"{name}: {line}" for line in source.describe(part)]
+            found += [f"{name}: {line}" for line in self.sources[name].describe(part)]
         return found
-
-    def describe_partition(self, partition: str, metadata: Any) -> Sequence[str]:
-        """Returns what a transaction has read of a partition of an opaque source; see `describe`."""
-        name, number = source_of(partition)
-        source = self.sources[name]
-        assert isinstance(source, IOpaquePartitionedTransactionalSpout), "only these have partitions here"
-        return source.describe(number, metadata)
 
     def _kinds(self) -> dict[str, SpoutKind]:
         return {name: SpoutKind(source) for name, source in self.sources.items()}
 
 
-def _as_source(name: str, given: Any) -> Source:
+def _as_source(name: str, given: Any) -> ITransactionalSpout:
     """Returns a source as it is asked for parts.
 
     Raises:
@@ -195,31 +183,29 @@ def _as_source(name: str, given: Any) -> Source:
         return as_whole(given)
     if isinstance(given, ITransactionalSpout):
         return given
-    if not isinstance(given, IOpaquePartitionedTransactionalSpout):
+    kind = type(given).__name__
+    if isinstance(given, IOpaquePartitionedTransactionalSpout):
         raise TopologyError(
-            f"input {name!r} is a {type(given).__name__}, which is no transactional spout; Inputs takes files, tables, "
-            "KafkaTransactionalSpout, KafkaOpaqueSpout, RedisStreams and spouts of your own"
+            f"input {name!r} is a {kind}, and an opaque spout cannot be among others: give it a topology of its own; "
+            "of Kafka, KafkaTransactionalSpout can, which reads the same again"
         )
-    if name[:1].isdigit():
-        raise TopologyError(f"input {name!r} begins with a digit, as partitions do; begin it with a letter")
-    return given
+    raise TopologyError(
+        f"input {name!r} is a {kind}, which is no transactional spout; Inputs takes files, tables, "
+        "KafkaTransactionalSpout, RedisStreams and spouts of your own"
+    )
 
 
 def _refuse_endless(name: str, source: Any) -> None:
     """Raises TopologyError if a source that is to be read first has no end, or none that stays where it was found."""
-    if _is_opaque(source) or getattr(source, "is_endless", False):
+    if getattr(source, "is_endless", False):
         raise TopologyError(_endless(name))
 
 
 def _endless(name: str) -> str:
     return (
         f"input {name!r} is first(...), and has no end after which the others could begin: give it without follow or "
-        "continuous, from files, a table or a topic; opaque sources and Redis Streams cannot be first"
+        "continuous, from files, a table or a topic; Redis Streams cannot be first"
     )
-
-
-def _is_opaque(source: Source) -> bool:
-    return isinstance(source, IOpaquePartitionedTransactionalSpout)
 
 
 def stream_of(name: str, stream_id: str) -> str:
@@ -238,7 +224,7 @@ def _made_all(given: Mapping[str, Any], make: Callable[[Any], Made]) -> dict[str
     return made
 
 
-class InputsEmitter(SeveralEmitter):
+class InputsEmitter(SpoutEmitter):
     """Emits this task's share of each part, one source after the other.
 
     Args:
@@ -247,16 +233,17 @@ class InputsEmitter(SeveralEmitter):
         context: of the task.
     """
 
-    def __init__(self, sources: Mapping[str, Source], emitters: Mapping[str, Any], context: TopologyContext) -> None:
+    def __init__(
+        self, sources: Mapping[str, ITransactionalSpout], emitters: Mapping[str, SpoutEmitter], context: TopologyContext
+    ) -> None:
         self._sources, self._emitters = sources, emitters
         self._task_index, self._task_count = context.task_index, context.task_count
-        self.opaque = {name: each for name, each in emitters.items() if _is_opaque(sources[name])}
 
-    def parts(self, attempt: TransactionAttempt, metadata: Any, collector: CountingCollector) -> Iterator[SourcePart]:
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
         for name, part in cut_for(metadata, attempt.txid):
             tasks = SpoutKind(self._sources[name]).emitting_tasks(attempt.txid, part, self._task_count)
             if self._task_index in tasks:
-                yield SourcePart(name, self._emitters[name], part, SourceCollector(name, collector))
+                self._emitters[name].emit_batch(attempt, part, SourceCollector(name, collector))
 
     def close(self) -> None:
         close_all(self._emitters.values())
@@ -270,12 +257,8 @@ class SourceCollector:
         collector: of the whole spout.
     """
 
-    def __init__(self, name: str, collector: CountingCollector) -> None:
+    def __init__(self, name: str, collector: BatchOutputCollector) -> None:
         self._name, self._collector = name, collector
-
-    @property
-    def emitted_count(self) -> int:
-        return self._collector.emitted_count
 
     def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
         return self._collector.emit(values, stream_of(self._name, stream_id))

@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import chain
 from typing import Any
 
-from coordinator.spouts.answers import expect_positions
-from coordinator.spouts.partition_cut import of_source, positions_of
-from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 Parts = dict[str, tuple[int, Any]]
-"""Source -> number of the transaction that its part was cut for, and that part; without sources that gave none yet.
-
-The part of an opaque source is the number of its partitions.
-"""
+"""Source -> number of the transaction that its part was cut for, and that part; without sources that gave none yet."""
 
 
 def cut_for(metadata: Parts, number: int) -> list[tuple[str, Any]]:
@@ -59,7 +53,6 @@ class InputsCoordinator(SpoutCoordinator):
         self._coordinators, self._fingerprints = coordinators, fingerprints
         self._leading = set(first)  # those of them that have not ended yet
         self._cut: tuple[int, Parts] = 0, {}  # what is cut of a transaction already, should another source raise
-        self._sources_of: dict[int, frozenset[str]] = {}  # number of a transaction -> those that it has a part of
         self._noted: Mapping[str, Any] = {}
         self._notes: dict[str, dict[str, Any]] = {name: {} for name in coordinators}
 
@@ -95,7 +88,6 @@ class InputsCoordinator(SpoutCoordinator):
                 fingerprint=known.get(name, ""),
                 is_same=is_same,
                 pending=pending,
-                positions=positions_of(name, former.positions),
             )
             change = coordinator.compare(own) if number else InputChange()
             if change is not None:
@@ -116,17 +108,8 @@ class InputsCoordinator(SpoutCoordinator):
         for coordinator in self._informed().values():
             coordinator.resume()
 
-    def first_positions(self) -> Mapping[str, Any]:
-        """Where partitions of opaque sources begin; see `PartitionedCoordinator.first_positions`."""
-        return {
-            of_source(name, partition): position
-            for name, coordinator in self._informed().items()
-            if isinstance(coordinator, PartitionedCoordinator)
-            for partition, position in expect_positions(coordinator.first_positions()).items()
-        }
-
     def is_ready(self) -> bool:
-        return any(map(_has_more, self._due().values()))
+        return any(each.is_ready() for each in self._due().values())
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self._cut[0] != txid:
@@ -136,14 +119,13 @@ class InputsCoordinator(SpoutCoordinator):
         due = self._due()
         for name, coordinator in self._coordinators.items():
             last = before.get(name)
-            if name in due and name not in self._cut[1] and _has_more(coordinator):
+            if name in due and name not in self._cut[1] and coordinator.is_ready():
                 part = coordinator.initialize_transaction(txid, None if last is None else last[1])
                 self._cut[1][name] = txid, part
             if (found := self._cut[1].get(name, last)) is not None:
                 parts[name] = found
         if not self._cut[1]:
             raise FailedException(f"no input has anything for txid {txid} after all")
-        self._sources_of[txid] = frozenset(self._cut[1])
         return {**parts, **{name: part for name, part in before.items() if name not in self._coordinators}}
 
     def notes(self, metadata: Any) -> Mapping[str, Any]:
@@ -195,32 +177,16 @@ class InputsCoordinator(SpoutCoordinator):
             self._notes = {name: _own_notes(so_far, name) for name in self._coordinators}
         for name, coordinator in self._coordinators.items():
             number, part = (so_far.last or {}).get(name, (0, None))
-            own = RunSoFar(number, part, min(number, so_far.committed_txid), notes=self._notes[name])
-            if isinstance(coordinator, PartitionedCoordinator):
-                own = replace(own, positions=positions_of(name, so_far.positions), ahead=self._ahead(name))
-            coordinator.run_so_far = own
+            committed = min(number, so_far.committed_txid)
+            coordinator.run_so_far = RunSoFar(number, part, committed, notes=self._notes[name])
         return self._coordinators
 
     def _due(self) -> Mapping[str, SpoutCoordinator]:
         """Returns the coordinators that may cut now: those of sources that are read first, until these have ended."""
         informed = self._informed()
         leading = {name: informed[name] for name in self._leading}
-        self._leading = {name for name, each in leading.items() if _has_more(each) or not each.is_exhausted()}
+        self._leading = {name for name, each in leading.items() if each.is_ready() or not each.is_exhausted()}
         return {name: each for name, each in informed.items() if name in self._leading} or informed
-
-    def _ahead(self, name: str) -> int:
-        """Returns how many transactions will read more of an opaque source, taking those of earlier runs for such."""
-        first = self.run_so_far.last_txid - self.run_so_far.ahead + 1
-        self._sources_of = {number: names for number, names in self._sources_of.items() if number >= first}
-        started = range(first, self.run_so_far.last_txid + 1)
-        return sum(number not in self._sources_of or name in self._sources_of[number] for number in started)
-
-
-def _has_more(coordinator: SpoutCoordinator) -> bool:
-    """Returns whether a source is ready for another transaction; an opaque one is asked first whether it has ended."""
-    if isinstance(coordinator, PartitionedCoordinator) and coordinator.is_exhausted():
-        return False
-    return coordinator.is_ready()
 
 
 def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Cutting:
     """
 
     def __init__(self, books: RunBooks, failures: Failures) -> None:
-        self._books, self._failures, self._cuts_anew = books, failures, books.plan.cuts_anew
+        self._books, self._failures, self._is_opaque = books, failures, books.plan.is_opaque
         self._transactions = books.transactions
         self.is_under_way = False
         self.has_rest = False
@@ -82,7 +82,7 @@ class Cutting:
         cut, self._cut = self._cut, {}
         issued, self._issued = self._issued, []
         cuts, self._cuts = self._cuts, []
-        if cut and not self._cuts_anew:
+        if cut and not self._is_opaque:
             yield StoreMetadata(self._books.metadata.coordinator_entries(cut))
         if issued:
             yield AttemptsIssued(tuple(issued), tuple(cuts))
@@ -91,12 +91,12 @@ class Cutting:
         """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""
         if txid not in self._transactions:
             return True
-        return self._cuts_anew and self._transactions[txid].republished is None
+        return self._is_opaque and self._transactions[txid].republished is None
 
     def _previous(self, txid: int) -> Any:
         if txid - 1 in self._transactions:
             return self._transactions[txid - 1].metadata
-        if txid > 1 and not self._cuts_anew:
+        if txid > 1 and not self._is_opaque:
             raise ProtocolError(f"txid {txid} cannot be cut: the metadata of txid {txid - 1} is unknown")
         return None
 

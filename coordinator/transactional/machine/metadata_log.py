@@ -39,19 +39,19 @@ class MetadataLog:
 
     Args:
         stored: metadata fields, as found in the store.
-        cuts_anew: what a coordinator has stored was another spout's, as an opaque one stores nothing before the commit.
+        is_opaque: what a coordinator has stored was another spout's, as an opaque one stores nothing before the commit.
         committed_txid: last committed txid.
 
     Attributes:
         last_cut_txid: the highest txid whose emitters' metadata is stored, 0 if there is none.
     """
 
-    def __init__(self, stored: Mapping[str, Any], *, cuts_anew: bool = False, committed_txid: int = 0) -> None:
+    def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
         self._notes: dict[str, tuple[str, Any]] = {}  # name -> where it is stored, and what
         self._replaced: Mapping[str, Any] = {}
         self._replaced_after = committed_txid
         self._republished: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
-        self._void = frozenset(_foreign(stored, committed_txid)) if cuts_anew else frozenset()
+        self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState()
         for name, value in stored.items():
             if name not in self._void:

@@ -95,7 +95,7 @@ class RunMachine:
         transactions = TransactionRecords(
             stored if earlier is None else earlier, committed_txid=committed_txid, new_attempt_id=new_attempt_id
         )
-        self._plan, self._is_contiguous = plan, not plan.cuts_anew
+        self._plan, self._is_contiguous = plan, not plan.is_opaque
         self._books = RunBooks(
             plan=plan,
             options=options,

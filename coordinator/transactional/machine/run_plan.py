@@ -16,8 +16,7 @@ class RunPlan:
         component_order: component ids in the order their changes are composed.
         spout_id: the component that reads the input.
         has_partitions: emitters cut the batches of partitions, and the coordinator only counts these.
-        is_opaque: emitters cut each attempt again, and its positions are stored with the commit.
-        is_mixed: an opaque spout of several sources: what its coordinator has cut is stored before, and stays.
+        is_opaque: coordinator and emitters cut each attempt again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
         engine_queues: a full wave may be handed to the engine while another is processed.
@@ -32,7 +31,6 @@ class RunPlan:
     spout_id: str = ""
     has_partitions: bool = False
     is_opaque: bool = False
-    is_mixed: bool = False
     may_commit_early: bool = False
     engine_overlaps: bool = True
     engine_queues: bool = False
@@ -40,11 +38,6 @@ class RunPlan:
     cancel_later_s: float = 0.0
     barrier_timeout_s: float = 60.0
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
-
-    @property
-    def cuts_anew(self) -> bool:
-        """Whether the coordinator is asked for every attempt, and its answer is not stored."""
-        return self.is_opaque and not self.is_mixed
 
     @property
     def cancel_after_s(self) -> float:

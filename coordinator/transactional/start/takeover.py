@@ -213,7 +213,7 @@ class Takeover:
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
         """Refuses an opaque spout, which needs positions, after a spout without partitions, which stored none."""
         scopes = {parse_metadata_field(field)[0] for field in found.metadata}
-        if self._start.kind.cuts_anew and COORDINATOR_SCOPE in scopes and not log.last_positions():
+        if self._start.kind.is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
             topology_id = self._topology.topology_id
             raise StateRefusedError(
                 f"topology {topology_id!r} is committed up to txid {found.committed_txid} and was run with another "
@@ -253,7 +253,7 @@ class Takeover:
         return _Settled(fingerprint, tuple(said), {} if change is None else accepted_notes(change, self._options.adopt))
 
     def _log(self, stored: Mapping[str, Any], committed_txid: int) -> MetadataLog:
-        return MetadataLog(stored, cuts_anew=self._start.kind.cuts_anew, committed_txid=committed_txid)
+        return MetadataLog(stored, is_opaque=self._start.kind.is_opaque, committed_txid=committed_txid)
 
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
         """Returns what to remember of transactions that were cut and are not committed."""
@@ -264,9 +264,9 @@ class Takeover:
         """Refuses metadata with a hole; that of an opaque spout, which stores nothing ahead, cannot have one."""
         topology_id = self._topology.topology_id
         check_scopes(topology_id, metadata.partitions)
-        if self._start.kind.cuts_anew:
+        if self._start.kind.is_opaque:
             return
         counts = metadata.coordinator
         check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
-        if self._start.kind.has_partitions and not self._start.kind.is_mixed:
+        if self._start.kind.has_partitions:
             check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)

@@ -16,7 +16,8 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator import run, stream
 from coordinator.proving.prove import prove
 from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, TextFiles
-from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout
+from coordinator.spouts.committing import ICommitterTransactionalSpout
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
@@ -209,6 +210,25 @@ def test_what_is_committed_of_each_is_moved_away(cluster: LocalCluster, folder: 
     assert not list(folder.glob("*.csv"))
 
 
+def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, folder: Path) -> None:
+    class Refuses(Balance):
+        def execute(self, tup: Any) -> None:
+            assert tup[0] != 2, "mine"
+            super().execute(tup)
+
+    follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done"))
+    builder = TransactionalTopologyBuilder("balances", "inputs", both(folder, follow=follow))
+    builder.set_committer_bolt("balance", Refuses()).global_grouping("inputs", "orders")
+    run = cluster.submit(builder.build(), options=RunOptions(max_attempts=2, on_poison="quarantine"))
+    run.run_until_idle()
+    run.drain()
+    run.run_until_idle()
+    assert run.statistics.quarantined == [1]
+    assert not (folder / "done").exists()
+    assert (folder / "orders.csv").exists()
+    assert (folder / "returns.jsonl").exists()
+
+
 def test_a_change_of_one_input_is_named_with_it(cluster: LocalCluster, folder: Path) -> None:
     cluster.submit(balances(both(folder)), options=RunOptions(last_txid=1)).run_until_idle()
     (folder / "orders.csv").write_text(ORDERS.replace("ann,500", "ann,501"))
@@ -349,6 +369,17 @@ def test_what_is_no_input_is_refused(folder: Path) -> None:
         Inputs()
     with pytest.raises(TopologyError, match="input 'inner' has several sources itself"):
         Inputs(inner=Inputs(lines=TextFiles(str(folder / "*.csv"))))
+    with pytest.raises(TopologyError, match="input 'rows' is a Counter, which is no transactional spout"):
+        Inputs(rows=Counter())  # type: ignore[arg-type]
+    with pytest.raises(TopologyError, match="and an opaque spout cannot be among others: give it a topology of its"):
+        Inputs(rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1))  # type: ignore[arg-type]
+
+    class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
+        def get_committer(self, conf: Any, context: Any) -> Any:
+            raise AssertionError("it is not asked for one")
+
+    with pytest.raises(TopologyError, match=r"'rows' is a Told, whose committer is your own; give it a topology"):
+        Inputs(rows=Told([[["a"]]], ["a"], 1))
 
 
 @pytest.mark.redis

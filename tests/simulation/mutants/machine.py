@@ -120,8 +120,8 @@ CUT_AGAIN = Mutant(
     (
         Patch(
             CUTTING,
-            "        return self._cuts_anew and self._transactions[txid].republished is None",
-            "        return self._cuts_anew or bool(self._transactions[txid].failure_count)",
+            "        return self._is_opaque and self._transactions[txid].republished is None",
+            "        return self._is_opaque or bool(self._transactions[txid].failure_count)",
         ),
     ),
 )

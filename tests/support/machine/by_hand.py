@@ -153,7 +153,7 @@ class Driven:
         self.machine = RunMachine(
             made,
             RunOptions(**({"max_spout_pending": 3, "commit_group_max": 3, "early_commit": False} | options)),
-            MetadataLog(fields, cuts_anew=made.cuts_anew, committed_txid=committed_txid),
+            MetadataLog(fields, is_opaque=made.is_opaque, committed_txid=committed_txid),
             committed_txid=committed_txid,
             new_attempt_id=count(1).__next__,
         )

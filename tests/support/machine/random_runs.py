@@ -144,14 +144,13 @@ class RandomRun:
 
     Args:
         seed: decides everything else.
-        is_mixed: whether an opaque spout has other sources, too.
 
     Attributes:
         kinds: what happened, to be sure that everything does.
         events: how many events the machine has handled.
     """
 
-    def __init__(self, seed: int, *, is_mixed: bool = False) -> None:
+    def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         draw = self.random.random
         self.kinds: Counter[str] = Counter()
@@ -182,7 +181,7 @@ class RandomRun:
         self.queue_random = Random(f"{seed} queues")
         queues = self.queue_random.random() < 0.5 and not self.plan.is_opaque
         is_opaque = self.plan.is_opaque
-        self.plan = replace(self.plan, has_partitions=is_opaque, engine_queues=queues, is_mixed=is_mixed and is_opaque)
+        self.plan = replace(self.plan, has_partitions=is_opaque, engine_queues=queues)
         self.quarantine_random = Random(f"{seed} quarantine")  # of its own, so that other draws stay as they were
         self.call_random = Random(f"{seed} calls")
         if self.quarantine_random.random() < 0.25:
@@ -210,7 +209,7 @@ class RandomRun:
         books.heard = set(range(1, self._untold()[0].txid))
         if self.plan.is_opaque:
             self.books.stored["partition.0:1"] = 1
-        if self.plan.cuts_anew:
+        if self.plan.is_opaque:
             return
         self.books.cut = {txid: f"earlier {txid}" for txid in range(committed, committed + 1 + ahead)}
         self.books.stored |= {f"coordinator:{txid}": metadata for txid, metadata in self.books.cut.items()}
@@ -218,10 +217,10 @@ class RandomRun:
     def _restart(self) -> None:
         """A new run finds what is stored, and nothing else."""
         books = self.books
-        metadata = MetadataLog(books.stored, cuts_anew=self.plan.cuts_anew, committed_txid=books.committed)
+        metadata = MetadataLog(books.stored, is_opaque=self.plan.is_opaque, committed_txid=books.committed)
         books.replaced = {"a": self.random.choice((None, "replaced"))} if self.random.random() < 0.3 else {}
         metadata.replace_notes(books.replaced)
-        if self.plan.cuts_anew:
+        if self.plan.is_opaque:
             books.cut.clear()
             books.notes.clear()
         books.replaced_after = max([books.committed, *books.cut])
@@ -236,7 +235,7 @@ class RandomRun:
             earlier=[TransactionRecord(txid, cut, 0, books.notes.get(txid, {})) for txid, cut in books.cut.items()],
         )
         self.machine._commits.judge_early = self._noted_early  # type: ignore[method-assign]
-        if self.plan.cuts_anew:
+        if self.plan.is_opaque:
             assert not metadata.coordinator
         else:
             stored = {name for name in books.stored if name.startswith("coordinator:")}
@@ -738,7 +737,7 @@ class RandomRun:
         assert books.committed < cut.txid < min(books.committed + 1 + self.window, self._halt_before())
         assert cut.is_new == (cut.txid not in books.cut)
         assert cut.previous == books.cut.get(cut.txid - 1)
-        if not self.plan.cuts_anew:
+        if not self.plan.is_opaque:
             assert cut.is_new, "cut twice"
             assert cut.txid == max(books.cut, default=books.committed) + 1, "a hole"
         else:
@@ -771,7 +770,7 @@ class RandomRun:
             assert txid < self._halt_before(), "beyond the halt"
             assert txid <= books.committed + self.window, "beyond the window"
             assert unpack(batch.packed_metadata) == books.cut[txid]
-            if self.plan.cuts_anew:
+            if self.plan.is_opaque:
                 assert txid in books.fresh, "not cut again"
                 books.fresh.discard(txid)
             else:
@@ -1036,7 +1035,7 @@ class RandomRun:
             assert state.is_exhausted or state.is_draining
             assert not books.alive
             assert not books.halts, "a drain has hidden an error"
-            if not self.plan.cuts_anew:
+            if not self.plan.is_opaque:
                 assert books.committed == last, "cut and left alone"
             if not self.is_faulty and self.total is not None and not state.is_draining:
                 assert books.committed == last == max(self.total, last)

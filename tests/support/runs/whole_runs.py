@@ -95,7 +95,7 @@ def run(
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
     resources = ExitStack()
     source = start.coordinator(resources)
-    metadata = MetadataLog(store.metadata, cuts_anew=start.kind.cuts_anew, committed_txid=store.committed_txid)
+    metadata = MetadataLog(store.metadata, is_opaque=start.kind.is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
     attempt_ids = count(1 + 1_000 * len(store.calls))

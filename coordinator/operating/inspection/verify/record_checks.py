@@ -8,7 +8,6 @@ from typing import Any
 
 from coordinator.operating.inspection.finding import Finding
 from coordinator.operating.inspection.verify.content_checks import Faults, PartCheck, first_few, restore
-from coordinator.spouts.partition_cut import partition_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
 from coordinator.transactional.start.input_checks import (
     check_coordinator_metadata,
@@ -351,9 +350,8 @@ def _check_chain(check: PartCheck, metadata: Mapping[str, Any], committed: int) 
     run(lambda: check_scopes(topology_id, partitions))
     if counts:
         run(lambda: check_coordinator_metadata(topology_id, counts, committed_txid=committed))
-        counted = {scope: by_txid for scope, by_txid in partitions.items() if type(partition_of(scope)) is int}
-        if counted:  # those of an opaque source among several are not: each has what it had last
-            run(lambda: check_partition_metadata(topology_id, counted, counts, committed_txid=committed))
+        if partitions:
+            run(lambda: check_partition_metadata(topology_id, partitions, counts, committed_txid=committed))
     elif committed and not partitions:
         check.doubtful(
             f"committed up to txid {committed}, but no position in the input is stored",

@@ -49,7 +49,11 @@ CASES: list[tuple[str, Any, list[str]]] = [
     ("coordinator.spouts.memory.FixedBatchesSpout: 3 batches", [2, 99], ["batch 3 of the list"]),
     ("coordinator.spouts.memory.MemoryTransactionalSpout: x", [40, 20, 0, 9], ["rows 41 to 60"]),
     ("coordinator.spouts.memory.OpaqueMemoryTransactionalSpout: x", [40, 0, 1, 9], ["no rows"]),
-    (SEVERAL, {"a": [3, [FILE]], "k": [3, 2], "b": [2, [FILE]]}, ["a: " + FILE_WORDS, "k: 2 partitions"]),
+    (
+        SEVERAL,
+        {"a": [3, [FILE]], "k": [3, ["id7", 25]], "b": [2, [FILE]]},
+        [f"a: {FILE_WORDS}", "k: up to and without offset 25"],
+    ),
 ]
 
 

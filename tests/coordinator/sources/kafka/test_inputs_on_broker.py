@@ -8,7 +8,6 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources import Inputs, TextFiles
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.plain_formats import TextLine
 from coordinator.testing.cluster.cluster import LocalCluster
@@ -92,48 +91,3 @@ def test_topics_that_are_followed_go_on_one_by_one(broker, make_topic):
         produce(broker.address, first, numbers(0, 3))
         run_until(run, lambda: len(run.state("counts")) == 8)
         assert run.state("counts") == once(first=range(3), second=range(5))
-
-
-def test_an_opaque_topic_among_others_is_counted_once_over_several_runs(broker, make_topic, tmp_path):
-    opaque, exact = make_topic(3), make_topic()
-    (tmp_path / "lines.txt").write_text("".join(f"{number}\n" for number in range(9)))
-
-    def inputs():
-        topic = KafkaTopic(broker.address, opaque, TextLine("value"))
-        return Inputs(
-            opaque=KafkaOpaqueSpout(topic, messages_per_partition=2),
-            exact=spout_of(broker, exact),
-            lines=TextFiles(str(tmp_path / "*.txt"), lines_per_batch=2),
-        )
-
-    produce(broker.address, opaque, numbers(0, 17))
-    produce(broker.address, exact, numbers(0, 6))
-    with LocalCluster(seed=1) as cluster:
-        cluster.submit(counting(inputs()), options=RunOptions(last_txid=2)).run_until_idle()
-        produce(broker.address, opaque, numbers(17, 23))
-        run = cluster.submit(counting(inputs()))
-        for txid in (3, 4):
-            run.hold("processing", txid)
-            run.run_until_idle()
-            run.fail(txid)
-            run.release("processing", txid)
-        run.run_until_idle()
-        assert run.is_done
-        assert run.state("counts") == once(opaque=range(23), exact=range(6), lines=range(9))
-        again = cluster.submit(counting(inputs()))
-        again.run_until_idle()
-        assert again.statistics.committed == 0
-
-
-def test_an_opaque_topic_that_is_followed_goes_on_beside_one_that_ends(broker, make_topic, tmp_path):
-    topic = make_topic(2)
-    (tmp_path / "lines.txt").write_text("0\n1\n2\n")
-    followed = KafkaOpaqueSpout(KafkaTopic(broker.address, topic, TextLine("value")), continuous=True)
-    with LocalCluster(seed=2) as cluster:
-        run = cluster.submit(counting(Inputs(lines=TextFiles(str(tmp_path / "*.txt")), topic=followed)))
-        run_until(run, lambda: len(run.state("counts")) == 3)
-        produce(broker.address, topic, numbers(0, 5))
-        run_until(run, lambda: len(run.state("counts")) == 8)
-        produce(broker.address, topic, numbers(5, 9))
-        run_until(run, lambda: len(run.state("counts")) == 12)
-        assert run.state("counts") == once(lines=range(3), topic=range(9))

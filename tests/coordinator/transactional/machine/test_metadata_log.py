@@ -48,7 +48,7 @@ def test_where_partitions_begin_is_known_and_to_be_stored_at_once():
 
 
 def test_where_partitions_of_an_opaque_spout_begin_is_kept_until_they_are_read():
-    log = MetadataLog({"partition.0:0": "end", "partition.1:0": "end"}, cuts_anew=True)
+    log = MetadataLog({"partition.0:0": "end", "partition.1:0": "end"}, is_opaque=True)
     changes = log.commit_changes(1, {1: {"partition.0": "later"}}, {})
     assert changes == MetadataChanges({"partition.0:1": "later"}, ("partition.0:0",))
 
@@ -90,7 +90,7 @@ def test_nothing_above_the_commit_is_forgotten():
 
 def test_an_opaque_spout_knows_nothing_of_what_was_stored_ahead_of_the_last_commit():
     """A partitioned spout, which this one is adopted over, stores before it commits: nothing of that was published."""
-    log = MetadataLog(STORED | {"partition.1:5": [4, 8]}, cuts_anew=True, committed_txid=3)
+    log = MetadataLog(STORED | {"partition.1:5": [4, 8]}, is_opaque=True, committed_txid=3)
     assert (log.coordinator, log.partitions) == ({}, {"partition.0": {3: [0, 30]}})
     cut = {4: {"partition.1": [0, 2]}}
     changes = log.commit_changes(4, cut, {})
@@ -107,7 +107,7 @@ OPAQUE = {"partition.0:3": 30, "partition.1:2": 12}
 
 
 def opaque(stored=OPAQUE):
-    return MetadataLog(stored, cuts_anew=True, committed_txid=3)
+    return MetadataLog(stored, is_opaque=True, committed_txid=3)
 
 
 def test_positions_not_committed_are_told_with_the_stored_ones_and_kept_by_nobody():
@@ -216,5 +216,5 @@ def test_notes_are_replaced_with_the_last_of_what_was_cut_before_and_not_sooner(
 
 
 def test_an_opaque_spout_leaves_notes_of_another_kind_alone():
-    log = MetadataLog({"note.a:3": "3", "coordinator:4": "a4"}, cuts_anew=True, committed_txid=3)
+    log = MetadataLog({"note.a:3": "3", "coordinator:4": "a4"}, is_opaque=True, committed_txid=3)
     assert (log.notes({}), log.partitions) == ({"a": "3"}, {})
