@@ -196,7 +196,7 @@ CITED = re.compile(
     r"^\*\*`([\w/]+\.(?:py|lua))`\*\*.*?^Test: `(tests/[\w/]+\.py)::([\w:]+)`$", re.MULTILINE | re.DOTALL
 )
 """A paragraph of the hour: the module, and the test that fails if what it promises changes."""
-MACHINE_NEEDS = 59
+MACHINE_NEEDS = 60
 """Modules that the run machine imports, directly or not, itself included."""
 KERNEL_LINES = 2_800
 KERNEL_NEEDS = 45

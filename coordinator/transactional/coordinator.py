@@ -19,6 +19,7 @@ from coordinator.transactional.machine.run_events import (
     Halt,
     Publish,
     Published,
+    Quarantine,
     Refused,
     ReleaseWave,
     RunEvent,
@@ -238,7 +239,7 @@ class Coordinator:
         """Carries out everything that follows from an event; returns whether a group was judged."""
         decisions, has_judged = deque(self._decide(event)), False
         while decisions:  # bounded: each answer leads to fewer decisions
-            has_judged |= isinstance(decisions[0], Publish | AttemptsFailed)
+            has_judged |= isinstance(decisions[0], Publish | Quarantine | AttemptsFailed)
             answer = self._carry_out(decisions.popleft())
             if answer is not None:
                 decisions.extend(self._decide(answer))
@@ -266,6 +267,8 @@ class Coordinator:
                 reached("group.submitted")
             case Publish():
                 return self._publish(decision)
+            case Quarantine():
+                return self._quarantine(decision)
             case AskBarrier():
                 self._publisher.ask_barrier(decision)
             case Tell(attempts):
@@ -302,13 +305,20 @@ class Coordinator:
                 sum(own.operations() for own in writes.states.values()),
                 answer.byte_count,
                 publish.reports,
-                is_set_aside=publish.poison is not None,
                 replayed_txid=0 if republished is None or republished.letters else republished.txid,
                 replayed_letters=0 if republished is None else len(republished.letters),
                 letter_count=letter_count(writes),
                 expired_count=answer.expired_count,
             )
             self._notify(committed)
+        return answer
+
+    def _quarantine(self, quarantine: Quarantine) -> Published | Refused:
+        started_s = self._clock()
+        answer = self._publisher.quarantine(quarantine)
+        if isinstance(answer, Published):
+            seconds = self._clock() - started_s
+            self._notify(GroupCommitted(quarantine.attempts, seconds, 0, answer.byte_count, is_set_aside=True))
         return answer
 
     def _note_absences(self) -> None:

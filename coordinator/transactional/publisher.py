@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from coordinator.transactional.machine.poison import Poison
-from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Publish, Published, Refused
+from coordinator.transactional.machine.run_events import (
+    AskBarrier,
+    BarrierConfirmed,
+    Publish,
+    Published,
+    Quarantine,
+    Refused,
+)
 from coordinator.watching.log_records import fields
 from state.commits.commit import (
     COMMIT_OPERATIONS_LIMIT,
@@ -20,6 +27,7 @@ from state.commits.commit import (
     SetAside,
 )
 from state.commits.quarantine import QuarantineRecord
+from state.commits.write_set import WriteSet
 from state.errors import (
     FencedError,
     ProtocolError,
@@ -124,33 +132,34 @@ class Publisher:
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        poison, republished = publish.poison, publish.republished
-        set_aside = None
-        if poison is not None:
-            assert self._origin is not None, "the run quarantines nothing"
-            set_aside = self._origin.set_aside(poison)
+        republished = publish.republished
+        replayed_txid = None if republished is None or republished.letters else republished.txid
+        answer = self._commit(publish, write_set=publish.write_set, replayed_txid=replayed_txid)
+        if republished is not None and isinstance(answer, Published):
+            count, attempt = len(republished.letters), publish.attempts[0]
+            what = counted(count, "dead letter") if count else f"quarantined txid {republished.txid}"
+            _LOG.info("%s republished as txid %d", what, attempt.txid, extra=fields(attempt))
+        return answer
+
+    def quarantine(self, quarantine: Quarantine) -> Published | Refused:
+        """Commits an empty transaction with the record of its batch; as `publish`."""
+        assert self._origin is not None, "the run quarantines nothing"
+        poison = quarantine.poison
+        answer = self._commit(quarantine, write_set=WriteSet(), set_aside=self._origin.set_aside(poison))
+        if isinstance(answer, Published):
+            cause = poison.cause
+            about = fields(quarantine.attempts[0], component=cause.component_id or None, reason=cause.reason)
+            _LOG.warning("txid %d is quarantined: %s", poison.txid, cause.reason, extra=about)
+        return answer
+
+    def _commit(self, sent: Publish | Quarantine, **more: Any) -> Published | Refused:
+        puts, forgets = sent.metadata.puts, sent.metadata.forgets
         commit = Commit(
-            publish.attempts,
-            publish.write_set,
-            publish.metadata.puts,
-            publish.metadata.forgets,
-            publish.told_txid,
-            set_aside,
-            None if republished is None or republished.letters else republished.txid,
-            self._history,
+            sent.attempts, metadata=puts, forget=forgets, told=sent.told_txid, history=self._history, **more
         )
         reply = self._store.commit(commit)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             return Refused(self._refusal(commit, reply))
-        attempt = publish.attempts[0]
-        if poison is not None:
-            cause = poison.cause
-            about = fields(attempt, component=cause.component_id or None, reason=cause.reason)
-            _LOG.warning("txid %d is quarantined: %s", poison.txid, cause.reason, extra=about)
-        if republished is not None:
-            count = len(republished.letters)
-            what = counted(count, "dead letter") if count else f"quarantined txid {republished.txid}"
-            _LOG.info("%s republished as txid %d", what, attempt.txid, extra=fields(attempt))
         return Published(self._clock(), reply.byte_count, reply.busy_s, reply.expired_count)
 
     def _refusal(self, commit: Commit, reply: CommitReply) -> TransactionError:

@@ -6,7 +6,7 @@
 3. The store has published it (`published`), or refused it and changed nothing (`refused`).
 4. `Releases` waits until it is as durable as the run requires; then the spout's committer is notified.
 
-Below that is what happens out of turn: a batch that is set aside, a crash, a failure by hand, and what takes too long.
+Below that is what happens out of turn: a crash, a failure by hand, and what takes too long.
 """
 
 from __future__ import annotations
@@ -22,20 +22,17 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
-from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
 from coordinator.transactional.machine.transaction_record import AttemptState
-from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
+from coordinator.transactional.machine.transaction_records import COMMITTING
 from coordinator.watching.failure_cause import CrashKind, Phase
 from coordinator.watching.log_records import fields
-from coordinator.watching.run_observer import AttemptsIssued
 from coordinator.watching.statistics.bad_records import BadRecords
 from state.attempt import Attempts, TransactionAttempt
 from state.commits.commit import GROUP_BYTES_AIM
-from state.commits.write_set import WriteSet
 from state.errors import ProtocolError
 from state.printable import counted
 from state.troubles import Trouble
@@ -206,26 +203,18 @@ class Commits:
         books.now_s = published.now_s
         books.metadata.committed(publish.attempts[-1].txid, publish.metadata)
         ended = books.transactions.committed(publish.attempts)
-        if publish.poison is not None:
-            self._failures.set_aside()
-        else:
-            for record in ended:
-                books.waves.let_go(record.wave_id, record.attempt)
-                if books.options.max_bad_fraction is not None and record.outcome is not None:
-                    self._bad_records.add(record.outcome)
-                    self._tuples += record.outcome.tuple_count
-            self._learn(phase.asked, publish, published)
+        for record in ended:
+            books.waves.let_go(record.wave_id, record.attempt)
+            if books.options.max_bad_fraction is not None and record.outcome is not None:
+                self._bad_records.add(record.outcome)
+                self._tuples += record.outcome.tuple_count
+        self._learn(phase.asked, publish, published)
         yield from self._releases.published(publish.attempts)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
         _, publish = self._answered()
-        reason, is_poison = f"refused: {refused.error}", publish.poison is not None
-        waits_as = AttemptState.WAITING if is_poison else AttemptState.PROCESSED
-        self._books.transactions.move(publish.attempts, waits_as, reason)
-        if is_poison:
-            yield from self._failures.not_set_aside(publish.attempts[0], refused.error)
-            return
+        self._books.transactions.move(publish.attempts, AttemptState.PROCESSED, f"refused: {refused.error}")
         self._size.one_by_one()
         if len(publish.attempts) == 1:
             yield from self._failures.refused(publish.attempts[0], refused.error)
@@ -265,23 +254,6 @@ class Commits:
         )
 
     # Out of turn
-
-    def set_aside(self, poison: Poison) -> Iterator[Decision]:
-        """Commits the transaction of a batch that is given up: nothing but the record of the batch, in order.
-
-        Called when everything lower is committed, so that nothing else is in flight. The next batch begins where this
-        one ends.
-        """
-        if not self._releases.has_room(1):
-            return
-        books, positions = self._books, {poison.txid: poison.batch.positions}
-        attempt = books.transactions.issue(poison.txid)
-        yield AttemptsIssued((attempt,))
-        books.transactions.move((attempt,), AttemptState.SETTING_ASIDE, poison.cause.reason)
-        metadata = books.metadata.commit_changes(poison.txid, positions, books.transactions.notes())
-        publish = Publish((attempt,), WriteSet(), metadata, self._releases.told_txid, poison=poison)
-        self.phase = CommitPhase((attempt,), 1, books.now_s, publish=publish)
-        yield publish
 
     def crashed(self, event: GroupCrashed) -> Iterator[Decision]:
         """Handles a group whose commit phase ended without a report."""
@@ -340,7 +312,7 @@ class Commits:
             AssertionError: they disagree.
         """
         phase, active = self.phase, self._books.transactions.active()
-        committing = sorted((each for each in active if each.state in IN_COMMIT_PHASE), key=lambda each: each.attempt)
+        committing = sorted((each for each in active if each.state in COMMITTING), key=lambda each: each.attempt)
         assert len({each.wave_id for each in committing}) <= 1, "a group of two waves"
         found = tuple(each.attempt for each in committing)
         if phase is None:

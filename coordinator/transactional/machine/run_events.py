@@ -248,7 +248,6 @@ class Publish:
         write_set: its changes.
         metadata: what to store and forget in the same step.
         told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
-        poison: the batch to set aside in the same step; the group is then its transaction, and empty.
         republished: the quarantined batch that the group's only transaction publishes.
         reports: of the commit tasks; their results begin with those on these attempts.
     """
@@ -257,9 +256,25 @@ class Publish:
     write_set: WriteSet
     metadata: MetadataChanges
     told_txid: int | None = None
-    poison: Poison | None = None
     republished: Republication | None = None
     reports: tuple[TaskReport, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Commit the transaction of a batch that is given up, empty, with the record of the batch; answered as `Publish`.
+
+    Attributes:
+        attempts: the one of that transaction.
+        poison: the batch.
+        metadata: see `Publish`.
+        told_txid: see `Publish`.
+    """
+
+    attempts: Attempts
+    poison: Poison
+    metadata: MetadataChanges
+    told_txid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +340,7 @@ Decision = (
     | StartWave
     | StartCommit
     | Publish
+    | Quarantine
     | AskBarrier
     | Tell
     | CancelWave

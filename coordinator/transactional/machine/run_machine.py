@@ -31,6 +31,7 @@ from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.processing import Processing
+from coordinator.transactional.machine.quarantining import Quarantining
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
@@ -58,7 +59,7 @@ from coordinator.transactional.machine.transaction_record import (
     AttemptState,
     TransactionRecord,
 )
-from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE, TransactionRecords
+from coordinator.transactional.machine.transaction_records import COMMITTING, TransactionRecords
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
@@ -109,6 +110,7 @@ class RunMachine:
         self._failures = Failures(self._books)
         self._releases = Releases(self._books, committed_txid)
         self._commits = Commits(self._books, self._failures, self._releases)
+        self._quarantining = Quarantining(self._books, self._failures, self._releases)
         self._processing = Processing(self._books, self._failures, self._commits)
         self._cutting = Cutting(self._books, self._failures)
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
@@ -124,9 +126,9 @@ class RunMachine:
             GroupCrashed: self._commits.crashed,
             FailedByHand: self._failed_by_hand,
             PhaseWaits: self._phase_waits,
-            Published: self._commits.published,
+            Published: lambda published: self._committing().published(published),
             BarrierConfirmed: self._barrier_confirmed,
-            Refused: self._commits.refused,
+            Refused: lambda refused: self._committing().refused(refused),
             Told: self._told,
             InputState: self._judge_input,
         }
@@ -218,7 +220,7 @@ class RunMachine:
             "waiting": counts[AttemptState.WAITING],
             "processing": counts[AttemptState.PROCESSING],
             "processed": counts[AttemptState.PROCESSED],
-            "committing": sum(counts[state] for state in IN_COMMIT_PHASE),
+            "committing": sum(counts[state] for state in (*COMMITTING, AttemptState.SETTING_ASIDE)),
         }
 
     def story(self, txid: int) -> list[str]:
@@ -242,7 +244,7 @@ class RunMachine:
         if poison is None:
             yield from self._commits.start_next(turn.commit_limit)
         else:
-            yield from self._commits.set_aside(poison)
+            yield from self._quarantining.set_aside(poison)
         yield from self._cutting.begin()
         yield from self._after_cutting()
 
@@ -263,6 +265,10 @@ class RunMachine:
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd()
         yield from self._commits.judge_early()
+
+    def _committing(self) -> Commits | Quarantining:
+        """Returns what the store has answered."""
+        return self._commits if self._quarantining.sent is None else self._quarantining
 
     # The end
 
@@ -335,4 +341,6 @@ class RunMachine:
         self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()
+        sent = () if self._quarantining.sent is None else self._quarantining.sent.attempts
+        assert sent == tuple(one.attempt for one in active if one.state is AttemptState.SETTING_ASIDE)
         self._releases.validate()

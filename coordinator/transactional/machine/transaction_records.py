@@ -12,7 +12,7 @@ from coordinator.transactional.machine.transaction_record import ActiveAttempt, 
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
-IN_COMMIT_PHASE = (AttemptState.COMMITTING, AttemptState.PUBLISHING, AttemptState.SETTING_ASIDE)
+COMMITTING = (AttemptState.COMMITTING, AttemptState.PUBLISHING)
 WITHOUT_WAVE = (AttemptState.WAITING, AttemptState.SETTING_ASIDE)
 WITH_OUTCOME = (AttemptState.PROCESSED, AttemptState.COMMITTING, AttemptState.PUBLISHING)
 

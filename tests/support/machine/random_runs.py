@@ -36,6 +36,7 @@ from coordinator.transactional.machine.run_events import (
     NothingToCut,
     Publish,
     Published,
+    Quarantine,
     Refused,
     ReleaseWave,
     Resumed,
@@ -678,6 +679,8 @@ class RandomRun:
         match decision:
             case Cut():
                 return self._cut(decision)
+            case Quarantine():
+                return self._set_aside(decision)
             case Publish():
                 return self._publish(decision)
             case AskBarrier():
@@ -826,8 +829,6 @@ class RandomRun:
 
     def _publish(self, publish: Publish) -> Published | Refused | None:
         books, attempts = self.books, publish.attempts
-        if publish.poison is not None:
-            return self._set_aside(publish)
         assert self.group is not None, "of no group"
         assert not self.group.runs, "published before its commit phase has ended"
         assert attempts == self.group.attempts[: len(attempts)], "no prefix of the group"
@@ -855,17 +856,15 @@ class RandomRun:
         self._is_committed(publish)
         return Published(self.now_s, call_s=self.call_random.choice(CALLS_S))
 
-    def _set_aside(self, publish: Publish) -> Published | Refused:
+    def _set_aside(self, publish: Quarantine) -> Published | Refused:
         """The empty commit of poison: next, alone, with everything below it durable, and exactly its batch."""
         books, poison = self.books, publish.poison
-        assert poison is not None
         (attempt,) = publish.attempts
         txid = attempt.txid
         assert txid == poison.txid == books.committed + 1, "out of order"
         assert txid in books.poison, "set aside, though it is no poison"
         assert not books.alive, "something is under way above poison"
         assert self.group is None, "a group commits"
-        assert not publish.write_set.states, "not empty"
         assert poison.batch.metadata == books.cut[txid]
         assert poison.cause.attempt_count == books.own_failures[txid]
         if self.plan.is_opaque:
@@ -891,7 +890,7 @@ class RandomRun:
         self._is_committed(publish)
         return Published(self.now_s)
 
-    def _is_committed(self, publish: Publish) -> None:
+    def _is_committed(self, publish: Publish | Quarantine) -> None:
         """What was published has to be told: at once, or once a barrier has confirmed it."""
         books, attempts = self.books, publish.attempts
         books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
@@ -907,7 +906,7 @@ class RandomRun:
         assert barrier.up_to_txid > self.confirmed, "a barrier for nothing"
         self.barrier = barrier
 
-    def _store(self, publish: Publish) -> None:
+    def _store(self, publish: Publish | Quarantine) -> None:
         """What the commit stores and forgets leaves exactly what the next run needs."""
         books, last = self.books, publish.attempts[-1].txid
         expected = {name: value for name, value in books.stored.items() if not _is_below(name, last)}

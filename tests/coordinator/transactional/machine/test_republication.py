@@ -89,7 +89,7 @@ def test_nothing_is_stored_before_the_commit_that_takes_the_record():
     assert not [decision for decision in decisions if isinstance(decision, StoreMetadata)]
     run.ends(next(decision for decision in decisions if isinstance(decision, StartWave)))
     publish = run.published_one()
-    assert (publish.republished, publish.poison) == (WHOLE, None)
+    assert publish.republished == WHOLE
     assert publish.metadata == MetadataChanges({"coordinator:6": "five", "replayed:6": [1, 2]}, ("coordinator:5",))
 
 
