@@ -78,7 +78,7 @@ def _follows(positions: Mapping[str, Any], began_from: Mapping[str, int], below:
 
 def to_keep(batch: BatchInput, plan: RunPlan) -> Any:
     """Returns what a spout's committer is told of a quarantined batch; see `SpoutCommitter.keep`."""
-    if not batch.positions or type(batch.metadata) is not int:  # or one of several sources has partitions, or had
+    if not plan.has_partitions:
         return batch.metadata
     kept = {partition_of(scope): (batch.starts.get(scope), end) for scope, end in batch.positions.items()}
     return kept if plan.is_opaque else {partition: end for partition, (_, end) in kept.items()}
