@@ -32,8 +32,9 @@ class Releases:
     def __init__(self, books: RunBooks, committed_txid: int) -> None:
         self._books = books
         self._waits = books.options.asked_durability().waits
-        self._unreleased: list[TransactionAttempt] = []
-        self._found = self._committed = self._told = committed_txid
+        self._untold: list[TransactionAttempt] = []  # committed by this run, or by earlier ones that cannot be sure
+        self._being_told: Attempts = ()
+        self._found = self._committed = self._told = committed_txid  # last txids: of earlier runs, of all, heard of
         self.released_txid = 0 if self._waits else committed_txid
         self._asked: int | None = None
         self._blocked_s: float | None = None
@@ -51,17 +52,17 @@ class Releases:
         """Takes over what earlier runs have committed and may not have told."""
         if untold:
             self._told = untold[0].txid - 1
-            self._unreleased.extend(untold)
+            self._untold.extend(untold)
             if not self._waits:
-                yield Tell(untold)
+                yield self._tell(untold)
 
     def published(self, attempts: Attempts) -> Iterator[Decision]:
         """Takes in a group that the store has committed."""
         self._committed = attempts[-1].txid
-        self._unreleased.extend(attempts)
+        self._untold.extend(attempts)
         if not self._waits:
             self.released_txid = self._committed
-            yield Tell(attempts)
+            yield self._tell(attempts)
 
     def due(self) -> Iterator[Decision]:
         """Asks for a barrier if there is something to confirm and none is out; called every turn."""
@@ -75,20 +76,26 @@ class Releases:
             return  # it is not the one that is out
         self._asked, self._blocked_s = None, None
         self.released_txid = event.up_to_txid
-        durable = tuple(attempt for attempt in self._unreleased if attempt.txid <= event.up_to_txid)
+        durable = tuple(attempt for attempt in self._untold if attempt.txid <= event.up_to_txid)
         if durable:
-            yield Tell(durable)
+            yield self._tell(durable)
         else:
+            assert event.up_to_txid <= self._found, "what this run has committed is neither told nor to be told"
             self._told = event.up_to_txid
 
+    def _tell(self, attempts: Attempts) -> Tell:
+        self._being_told = attempts
+        return Tell(attempts)
+
     def told(self) -> None:
-        """Takes down that the spout's committer has heard of everything released."""
-        self._told = self.released_txid
-        self._unreleased = [attempt for attempt in self._unreleased if attempt.txid > self.released_txid]
+        """Takes down that the spout's committer has heard of what it was told last."""
+        told, self._being_told = self._being_told, ()
+        self._told = told[-1].txid
+        self._untold = [attempt for attempt in self._untold if attempt not in frozenset(told)]
 
     def has_room(self, count: int) -> bool:
         """Returns whether another group may be committed; if not, the run is blocked until a barrier is confirmed."""
-        if not self._unreleased or len(self._unreleased) + count <= UNRELEASED_MAX:
+        if not self._untold or len(self._untold) + count <= UNRELEASED_MAX:
             return True
         self.block()
         return False
@@ -116,8 +123,9 @@ class Releases:
         Raises:
             AssertionError: something is.
         """
-        txids = [attempt.txid for attempt in self._unreleased]
+        txids = [attempt.txid for attempt in self._untold]
         assert txids == sorted(set(txids)), "released twice, or out of order"
+        assert self._being_told or all(txid > self.released_txid for txid in txids), "released, and never told"
         assert self._told <= max(self.released_txid, self._found), "told before it was confirmed"
         assert self.released_txid <= self._committed
         assert self._asked is None or self.released_txid < self._asked <= self._committed, "a barrier for nothing"
