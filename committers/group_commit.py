@@ -139,6 +139,7 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
     if sorted(task_ids) != sorted(group.commit_tasks):
         story = f"tasks {task_ids} sent reports, expected one from each of {sorted(group.commit_tasks)}"
         return 0, _incomplete(story)
+    # a task reports up to its first failure, so the attempts that all tasks have reported end with the lowest of these
     reported = [reduce(xor, edges) for edges in zip(*(report.results.edges for report in reports), strict=False)]
     for place, attempt in enumerate(group.attempts):
         is_whole = place < len(reported) or not reports

@@ -1,8 +1,8 @@
 """The events that go into the run machine and the decisions that it returns. Plain data.
 
-The driver carries out decisions in order. Four of them have an answer, an event that goes into the machine before
-anything else happens: Cut, Publish, Tell and AskForEnd. A fifth, AskBarrier, is answered later. Three are only for the
-run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
+The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine once the
+decisions before it are carried out: Cut, Publish, Quarantine, Tell and AskForEnd. AskBarrier is answered later. Three
+are only for the run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ class RunMachine:
         yield from self._commits.judge_early()
 
     def _committing(self) -> Commits | Quarantining:
-        """Returns what the store has answered."""
+        """Returns the part that waits for the store's answer."""
         return self._commits if self._quarantining.sent is None else self._quarantining
 
     # The end
