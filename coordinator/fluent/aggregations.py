@@ -12,31 +12,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Inexact, InvalidOperation, Overflow, localcontext
-from heapq import nlargest
 from itertools import repeat
-from types import NoneType
 from typing import Any, ClassVar
 
 from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import UserFunction
-from state.codec import is_valid_text
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState
 from state.kinds.keyed_state import KeyedState
 from state.kinds.state_family import StateFamily
-from state.kinds.state_handle import StateHandle, check_most
+from state.kinds.state_handle import StateHandle
 from state.kinds.value_states import ValueState
-from state.values.first_wrong import Wrong, first_wrong
-from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
-from state.values.value_form import canonical_json
+from state.values.first_wrong import Wrong
+from state.values.state_kind import StateKind, ValueType
 
 EXACT = Context(prec=5_000, traps=[Inexact, InvalidOperation, Overflow])
 """Adds Decimals without rounding them; Python's own context keeps 28 digits."""
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
-_AS_IT_IS = frozenset({int, bool, str, NoneType})
-"""Types whose values JSON keeps, if a text is valid; of others, each value is looked at."""
 
 
 @dataclass(frozen=True)
@@ -253,97 +247,6 @@ class Collecting(Aggregation):
 
 
 @dataclass(frozen=True)
-class Ranking(Aggregation):
-    """The rows with the highest scores; the key is the member, and each counts with its best score."""
-
-    most: int
-
-    compares = True
-    kinds = (StateKind.SORTED_SET,)
-    reads = False
-
-    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
-        handle = Aggregation.fitted(self, into.template if isinstance(into, StateFamily) else into, key)
-        assert isinstance(handle, StateHandle)
-        bounded = copy.copy(handle)
-        bounded.retention = Retention(KeptEnd.HIGHEST, check_most(f"top of state {into.name!r}", self.most))
-        if handle.retention not in (KEEP_ALL, bounded.retention):
-            raise self.wrong(f"{into!r} keeps other members than the highest {self.most}; leave its limit out")
-        if isinstance(into, StateFamily):
-            return bounded.per(into.part_name, into.part_type.value, expire_at=into.expire_at)
-        return bounded
-
-    def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
-        rows = dict(zip(self._groups(group), values[0], strict=False))
-        if combined or len(rows) < len(values[0]):
-            super().add(combined, group, values)
-        else:  # each member once, as is usual
-            combined.update(rows)
-
-    def merged(self, one: Any, other: Any) -> Any:
-        return max(one, other)
-
-    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
-        return state.first_wrong_value(values)
-
-    def columns(self, combined: Any) -> list[Any]:
-        parts: dict[Any, list[Any]] = {}
-        for key in combined:
-            parts.setdefault(key[0] if len(self.group) == 2 else None, []).append(key)
-
-        def rank(key: Any) -> Any:
-            """Orders as the state does, which keeps the members that are last by their bytes if scores are equal."""
-            member = key[1] if len(self.group) == 2 else key
-            return combined[key], member if isinstance(member, bytes) else str(member).encode()
-
-        best = (nlargest(self.most, self._candidates(combined, keys), rank) for keys in parts.values())
-        return Aggregation.columns(self, {key: combined[key] for keys in best for key in keys})
-
-    def _candidates(self, combined: Any, keys: list[Any]) -> list[Any]:
-        """Returns the keys whose scores may be among the best: only of these the members have to be compared."""
-        lowest = nlargest(self.most, map(combined.__getitem__, keys))[-1]
-        found = [key for key in keys if combined[key] >= lowest]
-        return found if len(found) >= self.most else keys
-
-    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
-        best: dict[Any, Any] = {}
-        self.add(best, [keys], values)
-        state.put_many(best)
-
-
-@dataclass(frozen=True)
-class Latest(Aggregation):
-    """The row with the greatest value of its first field, as a JSON object; of equal ones the last by their text."""
-
-    compares = True
-    value_types = (ValueType.JSON,)
-
-    def _values(self, values: ColumnLists) -> Iterable[Any]:
-        return (dict(zip(self.takes, row, strict=True)) for row in zip(*values, strict=True))
-
-    def columns(self, combined: Any) -> list[Any]:
-        return [*self._ungrouped(combined.keys()), *([row[name] for row in combined.values()] for name in self.takes)]
-
-    def merged(self, one: Any, other: Any) -> Any:
-        before, after = one[self.takes[0]], other[self.takes[0]]
-        try:
-            is_later = canonical_json(other) > canonical_json(one) if before == after else after > before
-        except TypeError:
-            shown = f"{cut(before)} and {cut(after)}"
-            raise TypeError(f"{shown} have no order; map field {self.takes[0]!r} to values of one type") from None
-        return other if is_later else one
-
-    def differs(self, one: Any, other: Any) -> bool:
-        return other is None or canonical_json(one) != canonical_json(other)
-
-    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
-        if not _AS_IT_IS.issuperset(map(type, values)):
-            return first_wrong(values, _check_order if name == self.takes[0] else canonical_json)
-        texts = "".join(value for value in values if type(value) is str)
-        return None if is_valid_text(texts) else first_wrong(values, canonical_json)
-
-
-@dataclass(frozen=True)
 class Reducing(Aggregation):
     """What a function makes of the values one after the other, beginning with an initial one."""
 
@@ -365,18 +268,6 @@ class Reducing(Aggregation):
             key = [*reduced][wrong.place]
             raise WrongAnswerError(f"{self.function} returned {cut(reduced[key])} for {cut(key)}: {wrong.error}")
         _store(state, reduced)
-
-
-def has_order(value: Any) -> bool:
-    """Returns whether there is a value, and no part of it is None, which is neither before nor after any other."""
-    return all(map(has_order, value)) if isinstance(value, list | tuple) else value is not None
-
-
-def _check_order(value: Any) -> None:
-    """Refuses what `latest_by` cannot compare with another value of its type, or cannot keep."""
-    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
-        raise TypeError("an object has no order; give a number or a text, such as a time")
-    canonical_json(value)
 
 
 @dataclass(frozen=True)

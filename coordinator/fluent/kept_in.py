@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, get_args
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_traceback import WrongAnswerError
-from coordinator.fluent.aggregations import Aggregation, has_order
+from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.ordered_aggregations import has_order
 from coordinator.fluent.row_steps import ColumnLists
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState

@@ -17,8 +17,6 @@ from coordinator.fluent.aggregations import (
     Counting,
     Extreme,
     KeysOnly,
-    Latest,
-    Ranking,
     Reducing,
     Summing,
 )
@@ -36,6 +34,7 @@ from coordinator.fluent.compilation import (
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.ordered_aggregations import Latest, Ranking
 from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
 from coordinator.fluent.user_function import UserFunction, module_of, name_of, said_here, step_of
 from coordinator.option_checks import names_in
