@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import streams_of
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.aggregations import (
     Aggregation,
@@ -36,19 +34,14 @@ from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.ordered_aggregations import Latest, Ranking
 from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
-from coordinator.fluent.user_function import UserFunction, module_of, name_of, said_here, step_of
+from coordinator.fluent.said_so_far import Fields, SaidSoFar, default_rows
+from coordinator.fluent.user_function import UserFunction, name_of, said_here
 from coordinator.option_checks import names_in
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.errors import TopologyError
 from state.kinds.handles import DeclaredState
-from state.kinds.state_family import StateFamily
-from state.kinds.state_handle import StateHandle
 from state.values.state_kind import StateKind
-
-Fields = str | Sequence[str]
-"""The name of one field, or of several."""
 
 
 def stream(source: Spout, name: str = "input", parallelism: int | None = None) -> Stream:
@@ -67,8 +60,8 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
         TopologyError: `source` is not a transactional spout.
     """
     TransactionalTopologyBuilder("checked", name, source, parallelism)
-    node = StreamNode(ReadFrom(source, parallelism), said_here(), *_default_rows(streams_of(source, name)), name)
-    return Stream([node], node, set())
+    node = StreamNode(ReadFrom(source, parallelism), said_here(), *default_rows(streams_of(source, name)), name)
+    return Stream(SaidSoFar([node], node, set()))
 
 
 class Stream:
@@ -82,13 +75,13 @@ class Stream:
     fields. They are shipped to the executors and run again with every attempt, so they must answer the same then.
     """
 
-    def __init__(self, nodes: list[StreamNode], node: StreamNode, user_modules: set[str]) -> None:
-        self._nodes, self._node, self._modules = nodes, node, user_modules
+    def __init__(self, said: SaidSoFar) -> None:
+        self._said = said
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of a row's values, in order."""
-        return self._node.fields
+        return self._said.fields
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.fields)})"
@@ -111,7 +104,7 @@ class Stream:
     def key_by(self, function: Callable[..., Any], to: str = "key", *, of: Fields | None = None) -> Stream:
         """Adds a field with what the function returns, to group by; all other fields stay."""
         if to in self.fields:
-            raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
+            raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         layout = tuple(range(len(self.fields) + 1))
         return self._step(
             function, of, (*self.fields, to), lambda called, places: MapStep(called, places, layout, None)
@@ -147,12 +140,12 @@ class Stream:
         Raises:
             TopologyError: there is no such stream.
         """
-        node = self._node
+        node = self._said.node
         if not isinstance(node.what, ReadFrom | SentTo):
-            raise self._wrong("these rows come from a step; call it on what stream, apply or commit returned")
+            raise self._said.wrong("these rows come from a step; call it on what stream, apply or commit returned")
         streams = streams_of(node.what.bolt, node.label)
         if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
-            raise self._wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
+            raise self._said.wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
         return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id, types=streams[stream_id].types)
 
     def merge(self, *others: Stream) -> Stream:
@@ -162,16 +155,18 @@ class Stream:
             TopologyError: the fields differ, a stream is given twice, or one is of another source: transactions are cut
                 from one input.
         """
-        ends = [other._node for other in others if other._nodes is self._nodes]  # noqa: SLF001 - of its own kind
+        ends = [other._said.node for other in others if other._said.nodes is self._said.nodes]  # noqa: SLF001 - of its own kind
         if len(ends) < len(others):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
-            raise self._wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
-        taken = [each for node in (self._node, *ends) for each in node.merged()]
+            raise self._said.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
+        taken = [each for node in (self._said.node, *ends) for each in node.merged()]
         if len({*taken}) < len(taken):
-            raise self._wrong("a stream is given twice, and its rows are taken once; leave it out, or count them twice")
+            raise self._said.wrong(
+                "a stream is given twice, and its rows are taken once; leave it out, or count them twice"
+            )
         for other in others:
             if other.fields != self.fields:
-                raise self._wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
+                raise self._said.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
         return self._to(MergedRows(), self.fields, "merged", *ends)
 
     def count_by(self, key: str | None, *, into: DeclaredState) -> Stream:
@@ -205,8 +200,8 @@ class Stream:
             into: ``HashState(…, "json")``; an object has the field `order` and those of `of`.
             of: the fields to keep; without it, all but the key and the part.
         """
-        group = self._group(key, into)
-        others = self._given(of) if of is not None else [f for f in self.fields if f not in group]
+        group = self._said.group(key, into)
+        others = self._said.given(of) if of is not None else [f for f in self.fields if f not in group]
         return self._keep(Latest, key, into, takes=dict.fromkeys([order, *others]))
 
     def reduce_by(
@@ -231,7 +226,7 @@ class Stream:
             into: a `HashState`, or a `ValueState` for key None, of any type of values.
             of: the fields that the function is given after the stored value; without it, all.
         """
-        called, takes = self._function(function), self._given(of)
+        called, takes = self._said.function(function), self._said.given(of)
         return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
 
     def top(self, most: int, member: str, *, by: str, into: DeclaredState) -> Stream:
@@ -255,7 +250,7 @@ class Stream:
             into: a `SetState`, exact; or a `HyperLogLogState`, an estimate of their number, which knows no first rows.
             to: passes on all rows, with a field of this name that says whether they were the first.
         """
-        kept = self._kept(Collecting, key, into)
+        kept = self._said.kept(Collecting, key, into)
         if into.kind is StateKind.HYPERLOGLOG:
             return self._to(kept, (), into.name)
         return self._passed(FirstOnly, into, key, to, kept=kept)
@@ -276,9 +271,9 @@ class Stream:
             TopologyError: by `topology`, if the state is written from rows that are not read first.
         """
         if as_of not in (None, "transaction"):
-            raise self._wrong(f"as_of={as_of!r} is unknown; give 'transaction', or leave it out")
+            raise self._said.wrong(f"as_of={as_of!r} is unknown; give 'transaction', or leave it out")
         if getattr(state, "kind", None) is not StateKind.HASH:
-            raise self._wrong(f"{state!r} is no hash; give a HashState")
+            raise self._said.wrong(f"{state!r} is no hash; give a HashState")
         return self._passed(Enriching, state, by, to, is_of_any=as_of is not None)
 
     def dead_letter_if(
@@ -291,9 +286,9 @@ class Stream:
             reason: a sentence, or a function of the same values that returns one.
             of: the fields that both are given.
         """
-        positions = tuple(map(self.fields.index, self._given(of)))
-        refused = self._function(predicate)
-        said = reason if isinstance(reason, str) else self._function(reason)
+        positions = tuple(map(self.fields.index, self._said.given(of)))
+        refused = self._said.function(predicate)
+        said = reason if isinstance(reason, str) else self._said.function(reason)
         return self._to(Refusal(refused, positions, said), self.fields, id_of(name_of(predicate)))
 
     def topology(
@@ -321,20 +316,20 @@ class Stream:
         self, topology_id: str, *, parallelism: int | None = None, shards: int = 1
     ) -> TransactionalTopologyBuilder:
         """Returns the builder of the topology, to add components or limits that the short form has no word for."""
-        return Compilation(topology_id, self._nodes, self._modules, parallelism, shards).builder
+        return Compilation(topology_id, self._said.nodes, self._said.modules, parallelism, shards).builder
 
     def _mapped(
         self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None
     ) -> Stream:
-        given = self._given(of)
+        given = self._said.given(of)
         new = given if to is None else names_in(to)
         if to is None and len(given) > 1:
-            raise self._wrong(f"the function is given {list(given)}; name what it returns with to=…")
+            raise self._said.wrong(f"the function is given {list(given)}; name what it returns with to=…")
         fields, layout = layout_of(self.fields, given, new)
         if not new:
-            raise self._wrong(f"to={to!r} names no field; give a name, or a list of names")
+            raise self._said.wrong(f"to={to!r} names no field; give a name, or a list of names")
         if len({*fields}) < len(fields):
-            raise self._wrong(f"the rows would have fields {list(fields)}; give new names that do not repeat")
+            raise self._said.wrong(f"the rows would have fields {list(fields)}; give new names that do not repeat")
         width = None if to is None or isinstance(to, str) else len(new)
         return self._step(function, given, fields, lambda called, places: kind(called, places, layout, width))
 
@@ -345,49 +340,23 @@ class Stream:
         fields: tuple[str, ...],
         make: Callable[[UserFunction, tuple[int, ...]], RowStep],
     ) -> Stream:
-        positions = tuple(map(self.fields.index, self._given(of)))
-        made = make(self._function(function), positions)
+        positions = tuple(map(self.fields.index, self._said.given(of)))
+        made = make(self._said.function(function), positions)
         return self._to(made, fields, id_of(name_of(function)))
 
     def _bolt(self, bolt: Any, by: Fields | Grouping, name: str, *, is_committer: bool) -> Stream:
-        grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._given(by))
+        grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._said.given(by))
         label = name or id_of(getattr(bolt, "__name__", type(bolt).__name__))
         streams = streams_of(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
-        fields, types = _default_rows(streams)
+        fields, types = default_rows(streams)
         return self._to(SentTo(bolt, grouping, is_committer), fields, label, types=types)
 
+    def _to(self, what: Said, fields: tuple[str, ...], label: str, *others: StreamNode, **types: Any) -> Stream:
+        return Stream(self._said.next(what, fields, label, *others, **types))
+
     def _keep(self, kind: Callable[..., Aggregation], key: str | None, into: DeclaredState, **more: Any) -> Stream:
-        self._to(self._kept(kind, key, into, **more), self.fields, into.name)
+        self._to(self._said.kept(kind, key, into, **more), self.fields, into.name)
         return self
-
-    def _kept(
-        self,
-        kind: Callable[..., Aggregation],
-        key: str | None,
-        into: DeclaredState,
-        takes: Iterable[str] = (),
-        **more: Any,
-    ) -> KeptIn:
-        """Returns an aggregation with a state that fits."""
-        aggregation = kind(said_here(), self._group(key, into), tuple(takes), **more)
-        named = self._given((*aggregation.group, *aggregation.takes))
-        state = aggregation.fitted(into, key)
-        kept = KeptIn(aggregation, state, {name: self._node.origin_of(name) for name in named})
-        kept.check_declared()
-        return kept
-
-    def _group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
-        """Returns the fields that tell the part of a state, if it has parts, and the key."""
-        if not isinstance(into, StateHandle | StateFamily):
-            raise self._wrong(f"{into!r} is no state; give one, as in HashState('counts')")
-        if not isinstance(key, str | None):
-            raise self._wrong(
-                f"key {key!r} is a {type(key).__name__}; name one field, and to group by several, first make one of "
-                "them, as in key_by(lambda a, b: f'{a}|{b}', of=['a', 'b'])"
-            )
-        if isinstance(into, StateFamily) and into.expire_at is not None:
-            self._modules.add(module_of(into.expire_at))
-        return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
 
     def _passed(
         self,
@@ -399,50 +368,9 @@ class Stream:
         kept: KeptIn | None = None,
         is_of_any: bool = False,
     ) -> Stream:
-        keys = self._kept(KeysOnly, key, state)
+        keys = self._said.kept(KeysOnly, key, state)
         if to in self.fields:
-            raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
+            raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
         what = PassedBy(kind, keys, to is not None, kept, is_of_any)
         return self._to(what, fields, f"enrich_{key}" if kept is None else state.name)
-
-    def _given(self, names: Fields | None) -> tuple[str, ...]:
-        """Returns the fields that are named, or else all."""
-        if not self.fields:
-            raise self._wrong(f"there are no rows: {self._node.without_rows()}")
-        given = self.fields if names is None else names_in(names)
-        if unknown := [name for name in given if name not in self.fields]:
-            raise self._wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
-        if not given:
-            raise self._wrong(f"no field is named in {names!r}; give names, or leave `of` out for all of them")
-        return given
-
-    def _function(self, function: Callable[..., Any]) -> UserFunction:
-        if not callable(function):
-            raise self._wrong(f"{function!r} cannot be called; give a function of the values of a row")
-        self._modules.add(module_of(function))
-        return UserFunction(function, said_here())
-
-    def _to(
-        self,
-        what: Said,
-        fields: tuple[str, ...],
-        label: str,
-        *others: StreamNode,
-        types: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Stream:
-        said = said_here()
-        node = StreamNode(what, said, fields, types, label or step_of(said), (self._node, *others))
-        for parent in node.parents:
-            parent.children.append(node)
-        self._nodes.append(node)
-        return Stream(self._nodes, node, self._modules)
-
-    def _wrong(self, text: str) -> TopologyError:
-        return TopologyError(f"{said_here()}: {text}")
-
-
-def _default_rows(streams: Mapping[str, StreamSpec]) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Returns the fields of a component's default stream, and the types it declares for them."""
-    found = streams.get(DEFAULT_STREAM)
-    return (found.fields, found.types) if found else ((), {})

@@ -1,0 +1,112 @@
+"""What was said of a source so far: what fits there, and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
+from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.compilation import Said, StreamNode
+from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.user_function import UserFunction, module_of, said_here, step_of
+from coordinator.option_checks import names_in
+from state.errors import TopologyError
+from state.kinds.handles import DeclaredState
+from state.kinds.state_family import StateFamily
+from state.kinds.state_handle import StateHandle
+
+Fields = str | Sequence[str]
+"""The name of one field, or of several."""
+
+
+class SaidSoFar:
+    """All steps that were said, and the one whose rows a stream has.
+
+    Args:
+        nodes: all of them; the next step joins.
+        node: the step whose rows these are.
+        modules: those of the user's functions, which join, too.
+    """
+
+    def __init__(self, nodes: list[StreamNode], node: StreamNode, modules: set[str]) -> None:
+        self.nodes, self.node, self.modules = nodes, node, modules
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of a row's values, in order."""
+        return self.node.fields
+
+    def kept(
+        self,
+        kind: Callable[..., Aggregation],
+        key: str | None,
+        into: DeclaredState,
+        takes: Iterable[str] = (),
+        **more: Any,
+    ) -> KeptIn:
+        """Returns an aggregation with a state that fits."""
+        aggregation = kind(said_here(), self.group(key, into), tuple(takes), **more)
+        named = self.given((*aggregation.group, *aggregation.takes))
+        state = aggregation.fitted(into, key)
+        kept = KeptIn(aggregation, state, {name: self.node.origin_of(name) for name in named})
+        kept.check_declared()
+        return kept
+
+    def group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
+        """Returns the fields that tell the part of a state, if it has parts, and the key."""
+        if not isinstance(into, StateHandle | StateFamily):
+            raise self.wrong(f"{into!r} is no state; give one, as in HashState('counts')")
+        if not isinstance(key, str | None):
+            raise self.wrong(
+                f"key {key!r} is a {type(key).__name__}; name one field, and to group by several, first make one of "
+                "them, as in key_by(lambda a, b: f'{a}|{b}', of=['a', 'b'])"
+            )
+        if isinstance(into, StateFamily) and into.expire_at is not None:
+            self.modules.add(module_of(into.expire_at))
+        return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
+
+    def given(self, names: Fields | None) -> tuple[str, ...]:
+        """Returns the fields that are named, or else all."""
+        if not self.fields:
+            raise self.wrong(f"there are no rows: {self.node.without_rows()}")
+        given = self.fields if names is None else names_in(names)
+        if unknown := [name for name in given if name not in self.fields]:
+            raise self.wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
+        if not given:
+            raise self.wrong(f"no field is named in {names!r}; give names, or leave `of` out for all of them")
+        return given
+
+    def function(self, function: Callable[..., Any]) -> UserFunction:
+        """Returns a function of the user's as it is called for rows; its module joins."""
+        if not callable(function):
+            raise self.wrong(f"{function!r} cannot be called; give a function of the values of a row")
+        self.modules.add(module_of(function))
+        return UserFunction(function, said_here())
+
+    def next(
+        self,
+        what: Said,
+        fields: tuple[str, ...],
+        label: str,
+        *others: StreamNode,
+        types: Mapping[str, Any] = MappingProxyType({}),
+    ) -> SaidSoFar:
+        """Adds a step that takes these rows, and those of `others`."""
+        said = said_here()
+        node = StreamNode(what, said, fields, types, label or step_of(said), (self.node, *others))
+        for parent in node.parents:
+            parent.children.append(node)
+        self.nodes.append(node)
+        return SaidSoFar(self.nodes, node, self.modules)
+
+    def wrong(self, text: str) -> TopologyError:
+        """Returns an error that begins with the user's line."""
+        return TopologyError(f"{said_here()}: {text}")
+
+
+def default_rows(streams: Mapping[str, StreamSpec]) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """Returns the fields of a component's default stream, and the types it declares for them."""
+    found = streams.get(DEFAULT_STREAM)
+    return (found.fields, found.types) if found else ((), {})
