@@ -16,14 +16,7 @@ from coordinator.sources.files.done_files import DonePlaces, FinishedFile, Finis
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, FoundFile, edges_of, refuse
 from coordinator.sources.files.known_files import JoinedFile
-from coordinator.sources.files.prefix_digest import (
-    LEFT_UNREAD,
-    PrefixDigest,
-    PrefixMark,
-    holds,
-    noted,
-    resumed_digest,
-)
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, holds, noted, resumed_digest
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
     Naming,
@@ -398,5 +391,5 @@ class FileCoordinator(SpoutCoordinator):
 
 def _finished(notes: Mapping[str, PrefixMark | None]) -> list[FinishedFile]:
     """Returns the files that were read to their end, but for those whose names others have by now."""
-    read = {path: note for path, note in notes.items() if note and note.is_whole and note.record_count != LEFT_UNREAD}
+    read = {path: note for path, note in notes.items() if note and note.is_whole and not note.is_left}
     return [FinishedFile(path, note) for path, note in read.items() if not note.is_made_up(path)]

@@ -12,14 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 
 from coordinator.sources.files.file_kind import FileKind
-from coordinator.sources.files.prefix_digest import (
-    LEFT_UNREAD,
-    PREFIX_BLOCK_BYTES,
-    PrefixMark,
-    holds,
-    marks_at,
-    whole_mark,
-)
+from coordinator.sources.files.prefix_digest import PREFIX_BLOCK_BYTES, PrefixMark, holds, marks_at, whole_mark
 from coordinator.sources.files.rotation import is_likely_one, is_one, is_related, is_renamed
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
@@ -160,7 +153,7 @@ class KnownFiles:
             SourceError: the file cannot be read.
         """
         with closing(self._open(path)) as file:
-            self.note(path, replace(whole_mark(file), record_count=LEFT_UNREAD))
+            self.note(path, whole_mark(file).left())
 
     def facts_at(self, path: str) -> FileFacts | None:
         """Returns how a file looks, listed or not; None if it cannot be opened."""
@@ -375,7 +368,7 @@ class KnownFiles:
             settled.outgrown.append(Replaced(path, former, f"{said}never be read"))
 
     def _can_continue(self, path: str, note: PrefixMark) -> bool:
-        if not self.may_grow or note.record_count in (None, LEFT_UNREAD):
+        if not self.may_grow or note.record_count is None or note.is_left:
             return False
         with closing(self._open(path)) as file:
             return self._kind.ends_at(file, note.end)

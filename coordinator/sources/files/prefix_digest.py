@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator.sources.files.stores.input_file import FileStamp, InputFile
@@ -17,8 +17,7 @@ from state.troubles import Trouble
 
 PREFIX_BLOCK_BYTES = 1024 * 1024
 DIGEST_BYTES = 8
-LEFT_UNREAD = -1
-"""`record_count` of a file that the user has decided to leave as it is: nothing more is read of it, and it stays."""
+_LEFT = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class PrefixMark:
         stamp: what the file system told of the file when it was opened.
         is_whole: whether the file had nothing more.
         record_count: records in it; noted of whole files, so that one that has grown is read further. None if it is not
-            known, as of what earlier versions have noted; or `LEFT_UNREAD`.
+            known, as of what earlier versions have noted.
     """
 
     end: int
@@ -59,6 +58,15 @@ class PrefixMark:
         """Returns the mark as plain data, to be stored."""
         counted = [] if self.record_count is None else [self.record_count]
         return [self.end, self.base, self.digest, *self.stamp, self.is_whole, *counted]
+
+    def left(self) -> PrefixMark:
+        """Returns the mark of a file that the user leaves as it is: nothing more is read of it, and it stays."""
+        return replace(self, record_count=_LEFT)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it is such a mark."""
+        return self.record_count == _LEFT
 
     def made_up_name(self, path: str) -> str:
         """Returns a name for a file whose own another one has got, until it is found under a new one."""
