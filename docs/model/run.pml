@@ -227,7 +227,7 @@ inline forget_outdated(own, end) {
   }
 }
 
-/* commits.py: Commits.set_aside: the batch is given up; its commit holds nothing but its record */
+/* quarantining.py: Quarantining.set_aside: the batch is given up; its commit holds nothing but its record */
 inline make_set_aside(own, as, rows_of_batch) {
   make_commit(own, as);
   own.call.rows[0] = 0;
