@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import ResultTable
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.commits.write_set import WriteSet, compose
+
+Work = tuple[tuple[str, TaskMetrics], ...]
+"""Component id and work of commit tasks."""
 
 
 @dataclass(slots=True)
@@ -61,7 +64,6 @@ class TaskReport:
         )
 
 
-def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """Returns what commit tasks did for the attempts at these places of a group, by component id."""
-    for report in reports:
-        yield report.component_id, report.results.work(report.component_id, places)
+def work_of(reports: Iterable[TaskReport], places: slice) -> Work:
+    """Returns what commit tasks did for the attempts at these places of a group."""
+    return tuple((each.component_id, each.results.work(each.component_id, places)) for each in reports)

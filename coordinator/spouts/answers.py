@@ -52,17 +52,13 @@ def expect_count(answer: Any) -> int:
 
 
 def expect_positions(answer: Any) -> Mapping[int, Any]:
-    if not isinstance(answer, Mapping) or not all(map(_is_partition, answer)):
+    if not isinstance(answer, Mapping) or not all(type(each) is int and each >= 0 for each in answer):
         raise WrongAnswerError(
             f"first_positions returned {answer!r}; return a mapping from numbers of partitions, from 0, to positions"
         )
     for position in answer.values():
         pack_exact(position)
     return answer
-
-
-def _is_partition(answer: Any) -> bool:
-    return type(answer) is int and answer >= 0
 
 
 def expect_tasks(answer: Any, task_count: int) -> Collection[int]:

@@ -57,8 +57,7 @@ class Telling:
         """Notifies of a durable group, in order, under the spout's own numbers of its batches.
 
         A quarantined batch is left out until it is republished: what that needs must not be freed before. After an
-        error nothing more may be published: the next run repeats what is stored as untold, and a later commit would
-        store that this one was told.
+        error nothing more may be published: a later commit would record this group as notified.
         """
         if self._committer is None:
             return Told(None)

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from committers.task_report import TaskReport
+from committers.task_report import TaskReport, Work
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.attempt import Attempts, TransactionAttempt
 
@@ -179,7 +178,7 @@ class AttemptsFailed:
         reason: why, in full.
         suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
             the first one.
-        worked: component id and work of the commit tasks that ran for them.
+        worked: what the commit tasks that ran for them did.
     """
 
     attempts: Attempts
@@ -187,7 +186,7 @@ class AttemptsFailed:
     cause: str
     reason: str
     suspects: Attempts = ()
-    worked: tuple[tuple[str, TaskMetrics], ...] = field(default=(), compare=False, repr=False)
+    worked: Work = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

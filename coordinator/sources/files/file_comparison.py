@@ -229,8 +229,9 @@ class GrowingComparison(FileComparison):
             SourceError: a file cannot be read.
         """
         former = self.former
-        aside = {path: facts for path in former if path not in found and (facts := self._set_aside(path))}
-        settled = self._known.settle({**found, **aside}, lambda waiting: waiting.keys())
+        aside = [path for path in former if path not in found and self._store.place_of(path) is not None]
+        still_there = {path: facts for path in aside if (facts := self._known.facts_at(path)) is not None}
+        settled = self._known.settle({**found, **still_there}, lambda waiting: waiting.keys())
         self.moved = settled.moved
         for path, note in settled.missing.items():
             is_needed = path in self._pending or not note.is_whole
@@ -270,14 +271,6 @@ class GrowingComparison(FileComparison):
         """
         now = {path: note for path, note in self._known.notes.items() if path not in self.alike}
         return now | {path: notes[path] for path in self.alike.values() if path in notes}
-
-    def _set_aside(self, path: str) -> FileFacts | None:
-        """Facts of a file that a run has set aside and not removed."""
-        place = self._store.place_of(path)
-        if place is None:
-            return None
-        with closing(self._store.open(place)) as file:
-            return FileFacts.of(path, file.stamp)
 
     def _tell_changed(self, path: str, mark: PrefixMark, now: str) -> None:
         sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now}"

@@ -150,7 +150,7 @@ class Commits:
         if decision.failed is not None:
             attempt, failure = decision.failed
             place = event.attempts.index(attempt)
-            worked = tuple(work_of(event.reports, slice(place, place + 1)))
+            worked = work_of(event.reports, slice(place, place + 1))
             yield from self._failures.failed(attempt, Phase.COMMIT, failure, worked)
         step = decision.step
         self._books.transactions.defer(event.attempts[len(step.attempts) :])
@@ -275,7 +275,7 @@ class Commits:
             )
         self.phase = None
         place = executed.attempts.index(event.attempt)
-        worked = tuple(work_of(executed.reports, slice(place, None)))
+        worked = work_of(executed.reports, slice(place, None))
         yield from self._failures.failed(event.attempt, Phase.COMMIT, event.failure, worked)
         self._books.transactions.defer(executed.attempts[:place])
 

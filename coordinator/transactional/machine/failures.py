@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from committers.task_report import Work
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision
@@ -22,9 +22,6 @@ from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 
-Work = tuple[tuple[str, TaskMetrics], ...]
-"""Component id and work of commit tasks."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
@@ -32,7 +29,7 @@ class _Fault:
 
     Attributes:
         reason: for people.
-        counts_as: as counted by whoever observes the run.
+        counts_as: the cause that observers count it under.
         is_counted: the attempt itself is to blame.
         is_of_batch: it is, because of its batch.
         failure: what a task has reported; None after a crash or a refusal.

@@ -32,9 +32,9 @@ class Releases:
     def __init__(self, books: RunBooks, committed_txid: int) -> None:
         self._books = books
         self._waits = books.options.asked_durability().waits
-        self._untold: list[TransactionAttempt] = []  # committed by this run, or by earlier ones that cannot be sure
-        self._being_told: Attempts = ()
-        self._found = self._committed = self._told = committed_txid  # last txids: of earlier runs, of all, heard of
+        self._to_notify: list[TransactionAttempt] = []  # committed; the committer was perhaps not notified
+        self._notifying: Attempts = ()
+        self._found = self._committed = self._told = committed_txid  # last txids
         self.released_txid = 0 if self._waits else committed_txid
         self._asked: int | None = None
         self._blocked_s: float | None = None
@@ -52,14 +52,14 @@ class Releases:
         """Takes over what earlier runs have committed and may not have told."""
         if untold:
             self._told = untold[0].txid - 1
-            self._untold.extend(untold)
+            self._to_notify.extend(untold)
             if not self._waits:
                 yield self._tell(untold)
 
     def published(self, attempts: Attempts) -> Iterator[Decision]:
         """Takes in a group that the store has committed."""
         self._committed = attempts[-1].txid
-        self._untold.extend(attempts)
+        self._to_notify.extend(attempts)
         if not self._waits:
             self.released_txid = self._committed
             yield self._tell(attempts)
@@ -76,26 +76,26 @@ class Releases:
             return  # it is not the one that is out
         self._asked, self._blocked_s = None, None
         self.released_txid = event.up_to_txid
-        durable = tuple(attempt for attempt in self._untold if attempt.txid <= event.up_to_txid)
+        durable = tuple(attempt for attempt in self._to_notify if attempt.txid <= event.up_to_txid)
         if durable:
             yield self._tell(durable)
         else:
-            assert event.up_to_txid <= self._found, "what this run has committed is neither told nor to be told"
+            assert event.up_to_txid <= self._found, "a committed transaction was left out of the notifications"
             self._told = event.up_to_txid
 
     def _tell(self, attempts: Attempts) -> Tell:
-        self._being_told = attempts
+        self._notifying = attempts
         return Tell(attempts)
 
     def told(self) -> None:
-        """Takes down that the spout's committer has heard of what it was told last."""
-        told, self._being_told = self._being_told, ()
-        self._told = told[-1].txid
-        self._untold = [attempt for attempt in self._untold if attempt not in frozenset(told)]
+        """Records that the spout's committer was notified of the last `Tell`."""
+        self._told = self._notifying[-1].txid
+        del self._to_notify[: len(self._notifying)]
+        self._notifying = ()
 
     def has_room(self, count: int) -> bool:
         """Returns whether another group may be committed; if not, the run is blocked until a barrier is confirmed."""
-        if not self._untold or len(self._untold) + count <= UNRELEASED_MAX:
+        if not self._to_notify or len(self._to_notify) + count <= UNRELEASED_MAX:
             return True
         self.block()
         return False
@@ -123,10 +123,10 @@ class Releases:
         Raises:
             AssertionError: something is.
         """
-        txids = [attempt.txid for attempt in self._untold]
+        txids = [attempt.txid for attempt in self._to_notify]
         assert txids == sorted(set(txids)), "released twice, or out of order"
-        assert self._being_told or all(txid > self.released_txid for txid in txids), "released, and never told"
-        assert self._told <= max(self.released_txid, self._found), "told before it was confirmed"
+        assert self._notifying or all(txid > self.released_txid for txid in txids), "released without a notification"
+        assert self._told <= max(self.released_txid, self._found), "notified before it was confirmed"
         assert self.released_txid <= self._committed
         assert self._asked is None or self.released_txid < self._asked <= self._committed, "a barrier for nothing"
         assert self._blocked_s is None or self.is_pending(), "blocked by nothing"

@@ -1,4 +1,4 @@
-"""Counts a transactional run: the first of its observers, which keeps the figures that all others show."""
+"""Counts a transactional run: its first observer, which keeps the figures for all others."""
 
 from __future__ import annotations
 
@@ -8,27 +8,13 @@ from committers.task_report import work_of
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import REASON_COUNTER, TaskMetrics
 from coordinator.watching.failure_cause import FailureCause
-from coordinator.watching.run_observer import (
-    AttemptsFailed,
-    GroupCommitted,
-    Observation,
-    WaveEnded,
-    WaveStarted,
-)
+from coordinator.watching.run_observer import AttemptsFailed, GroupCommitted, Observation, WaveEnded, WaveStarted
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 
 
 class RunCounter:
-    """Called on the coordinator's thread.
-
-    Args:
-        statistics: are kept up to date.
-        clock: seconds, monotonic.
-
-    Attributes:
-        statistics: see there.
-    """
+    """Keeps `statistics` up to date; called on the coordinator's thread, with the run's clock."""
 
     def __init__(self, statistics: RunStatistics, clock: Callable[[], float]) -> None:
         self.statistics, self._clock = statistics, clock

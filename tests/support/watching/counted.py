@@ -1,4 +1,4 @@
-"""A run that is counted, told by hand; attempts are named by txid."""
+"""A run that is counted, with observations made by hand; attempts are named by txid."""
 
 from __future__ import annotations
 

@@ -239,6 +239,11 @@ def any_barrier(self, event, *, confirmed=Releases.confirmed):
     yield from confirmed(self, replace(event, up_to_txid=self._asked))
 
 
+def tell_all_but_the_last(self, attempts):
+    self._notifying = attempts[:-1] or attempts
+    return Tell(self._notifying)
+
+
 def ask_again(self, *, due=Releases.due):
     self._asked = None
     yield from due(self)
@@ -307,6 +312,7 @@ PLANTED = {
     "a barrier speaks for what was committed after it": planted(Releases, "confirmed", tell_all),
     "any barrier is taken for the one that is out": planted(Releases, "confirmed", any_barrier),
     "a barrier every turn": planted(Releases, "due", ask_again),
+    "the last transaction of a notification is left out": planted(Releases, "_tell", tell_all_but_the_last),
     "done before everything is confirmed": planted(Releases, "is_pending", lambda self: False),
     "what earlier runs did not tell is forgotten": planted(Releases, "resumed", forget_untold),
     "a commit does not say how far the spout was told": planted(Releases, "told_txid", None),

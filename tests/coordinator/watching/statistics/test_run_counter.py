@@ -1,4 +1,4 @@
-"""What a run counts of what is observed of it: each attempt once, by what became of it."""
+"""Each attempt of a run is counted once, by its outcome."""
 
 from __future__ import annotations
 
