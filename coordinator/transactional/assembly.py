@@ -6,11 +6,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.spout_kind import SpoutKind
-from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import fingerprint_of
 from coordinator.topology.planning.plan import Plan
@@ -67,12 +65,11 @@ def assembled(
     options = fitting(topology, options)
     start = _spout_start(topology, plan, options, around.pause)
     with ExitStack() as resources:
-        spout = start.coordinator(resources)
-        committer = start.committer(resources) if options.tells_spout else None
-        if around.begin is not None and not start.is_empty(spout):
+        start.make(resources, with_committer=options.tells_spout)
+        if around.begin is not None and not start.is_empty():
             around.begin()
-        found = Takeover(topology, store, start, spout, options, choice=choice)
-        taken = found.take(nonce=around.nonce, new_generation=around.new_generation)
+        takeover = Takeover(topology, store, start, options, choice=choice)
+        taken = takeover.take(nonce=around.nonce, new_generation=around.new_generation)
         resources.enter_context(around.observers.until_the_end())
         coordinator = new_coordinator(
             topology,
@@ -81,11 +78,9 @@ def assembled(
             options,
             around=around,
             start=start,
-            spout=spout,
             publisher=_publisher(store, taken, options, around),
             taken=taken,
-            committer=committer,
-            untold=store.last_group if committer is not None else tuple,
+            untold=store.last_group if start.committer is not None else tuple,
             quarantined=store.quarantined,
         )
         coordinator.statistics.durability = store.durability
@@ -110,7 +105,7 @@ def refuse_early(
     if start.fingerprint() == found.source_fingerprint:
         return
     with ExitStack() as resources:
-        Takeover(topology, store, start, start.coordinator(resources), options).refuse()
+        Takeover(topology, store, start.make(resources), options).refuse()
 
 
 def new_coordinator(
@@ -121,15 +116,14 @@ def new_coordinator(
     *,
     around: Surroundings,
     start: SpoutStart,
-    spout: SpoutCoordinator,
     publisher: Publisher,
     taken: TakenOver,
-    committer: SpoutCommitter | None = None,
     untold: Callable[[], Attempts] = tuple,
     quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
-    run_spout = RunSpout(spout, start.calls, around.clock, _run_so_far(taken), has_partitions=start.kind.has_partitions)
+    run_so_far, has_partitions = _run_so_far(taken), start.kind.has_partitions
+    run_spout = RunSpout(start.spout, start.calls, around.clock, run_so_far, has_partitions=has_partitions)
     run_plan = _run_plan(topology, plan, engine, publisher, kind=start.kind, around=around)
     machine = RunMachine(
         run_plan,
@@ -142,13 +136,13 @@ def new_coordinator(
     run_spout.how_far = machine.positions
     start.calls.patiently("resume", lambda: run_spout.informed().resume())
     statistics = RunStatistics(last_txid=taken.committed_txid, notices=taken.notices)
-    found = {record.txid for record in quarantined()} if committer is not None else set()
+    found = {record.txid for record in quarantined()} if start.committer is not None else set()
     coordinator = Coordinator(
         machine=machine,
         statistics=statistics,
         spout=run_spout,
         telling=Telling(
-            committer,
+            start.committer,
             start.calls,
             inform=run_spout.informed,
             batch_number=taken.metadata.batch_number,

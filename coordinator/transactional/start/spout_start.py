@@ -33,7 +33,12 @@ class SpoutStart:
     Attributes:
         kind: of the spout.
         calls: calls it, here and during the run.
+        spout: its coordinator; set by `make`, before anything is asked but the fingerprint.
+        committer: the spout's committer, None if it has none.
     """
+
+    spout: SpoutCoordinator
+    committer: SpoutCommitter | None = None
 
     def __init__(
         self, topology: Topology, context: TopologyContext, *, tries: int, pause: Callable[[float], None]
@@ -42,30 +47,25 @@ class SpoutStart:
         self.calls = SpoutCalls(topology.spout.component_id, tries=tries, pause=pause)
         self._context = context
 
-    def coordinator(self, resources: ExitStack) -> SpoutCoordinator:
-        """Makes the spout's coordinator, whatever the kind of spout; it is closed with the resources."""
+    def make(self, resources: ExitStack, *, with_committer: bool = False) -> SpoutStart:
+        """Makes the coordinator, and the committer if it is wanted; both are closed with the resources."""
         context = self._context
-        made = self.calls.patiently("get_coordinator", lambda: self.kind.coordinator(context.conf, context))
-        resources.callback(self.calls.close, "coordinator", made.close)
-        return made
-
-    def committer(self, resources: ExitStack) -> SpoutCommitter | None:
-        """Makes the spout's committer, None if it has none; it is closed with the resources."""
-        if not self.kind.has_committer:
-            return None
-        context = self._context
-        made = self.calls.patiently("get_committer", lambda: self.kind.committer(context.conf, context))
-        if made is not None:
-            resources.callback(self.calls.close, "committer", made.close)
-        return made
+        self.spout = self.calls.patiently("get_coordinator", lambda: self.kind.coordinator(context.conf, context))
+        resources.callback(self.calls.close, "coordinator", self.spout.close)
+        if with_committer and self.kind.has_committer:
+            made = self.calls.patiently("get_committer", lambda: self.kind.committer(context.conf, context))
+            if made is not None:
+                resources.callback(self.calls.close, "committer", made.close)
+            self.committer = made
+        return self
 
     def fingerprint(self) -> str:
         return self.calls.patiently("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
 
-    def is_empty(self, spout: SpoutCoordinator) -> bool:
-        return self.calls.patiently("is_empty", lambda: expect_truth("is_empty", spout.is_empty()))
+    def is_empty(self) -> bool:
+        return self.calls.patiently("is_empty", lambda: expect_truth("is_empty", self.spout.is_empty()))
 
-    def compare(self, spout: SpoutCoordinator, former: FormerInput) -> InputChange | None:
+    def compare(self, former: FormerInput) -> InputChange | None:
         own = replace(
             former,
             last=own_copy(former.last),
@@ -73,8 +73,8 @@ class SpoutStart:
             positions=own_copy(dict(former.positions)),
             notes=own_copy(dict(former.notes)),
         )
-        return self.calls.patiently("compare", lambda: expect_change(spout.compare(own)))
+        return self.calls.patiently("compare", lambda: expect_change(self.spout.compare(own)))
 
-    def position(self, spout: SpoutCoordinator, metadata: Any) -> Any:
+    def position(self, metadata: Any) -> Any:
         """Asks the coordinator what of a transaction's metadata says what was read; for a refold."""
-        return self.calls.patiently("position", lambda: spout.position(own_copy(metadata)))
+        return self.calls.patiently("position", lambda: self.spout.position(own_copy(metadata)))

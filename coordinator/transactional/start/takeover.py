@@ -13,7 +13,6 @@ from typing import Any
 
 from coordinator.spouts.partition_cut import partition_of
 from coordinator.spouts.run_so_far import FormerInput
-from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import changes, check_topology, described, states_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
@@ -36,6 +35,7 @@ from state.keys import parse_metadata_field
 from state.kinds.state_family import StateFamily
 from state.records.declared_states import with_beginnings, with_former
 from state.records.topology_overview import FoundTopology
+from state.redis_owner.arguments import Descriptions
 from state.redis_owner.store import RedisStore
 from state.troubles import Trouble
 
@@ -87,6 +87,7 @@ class Takeover:
 
     Args:
         store: its server was checked.
+        start: has made the spout.
         options: name the changes that the user accepts.
         choice: the quarantined batches or dead letters to republish; None in a run that reads its input.
     """
@@ -96,17 +97,12 @@ class Takeover:
         topology: Topology,
         store: RedisStore,
         start: SpoutStart,
-        spout: SpoutCoordinator,
         options: RunOptions,
         *,
         choice: RepublishChoice | LetterChoice | None = None,
     ) -> None:
-        self._topology = topology
-        self._store = store
-        self._start = start
-        self._spout = spout
-        self._options = options
-        self._choice = choice
+        self._topology, self._store, self._start = topology, store, start
+        self._options, self._choice = options, choice
 
     def refuse(self) -> None:
         """Raises what `take` would be refused for as things stand; changes nothing, and fences nobody.
@@ -116,7 +112,7 @@ class Takeover:
         """
         found = self._store.look()
         if found is not None:
-            self._settled(found, self._start.fingerprint(), described(self._topology))
+            self._settled(found, self._given())
         self._refuse_unknown_states(found)
 
     def take(self, *, nonce: str, new_generation: str) -> TakenOver:
@@ -126,14 +122,11 @@ class Takeover:
             StateRefusedError, SourceError: the run cannot continue from what was found, or not unless the user accepts
                 the changes.
         """
-        fingerprint, description = self._start.fingerprint(), described(self._topology)
-        found = self._store.look()
-        settled = _Settled(fingerprint)
-        if found is not None:
-            settled = self._settled(found, fingerprint, description)
+        given, found = self._given(), self._store.look()
+        settled = _Settled(given.source_fingerprint) if found is None else self._settled(found, given)
         existing = self._refuse_unknown_states(found)
-        stored = self._to_store(description, found, existing)
-        republications = self._republications(fingerprint)
+        stored = self._to_store(given.topology, found, existing)
+        republications = self._republications(given.source_fingerprint)
         reached("start.looked")
         acquired = self._store.acquire(
             nonce=nonce,
@@ -144,8 +137,8 @@ class Takeover:
         )
         if _packed(acquired) != _packed(found or FoundTopology(0, settled.source_fingerprint, stored, {})):
             # the run that is now fenced wrote meanwhile, or shards have given back what home had lost
-            settled = self._settled(acquired, fingerprint, description)
-            stored = self._to_store(description, acquired, existing)
+            settled = self._settled(acquired, given)
+            stored = self._to_store(given.topology, acquired, existing)
             self._store.describe(settled.source_fingerprint, stored)
         for notice in settled.notices:
             _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
@@ -161,6 +154,9 @@ class Takeover:
             settled.notices,
             republications,
         )
+
+    def _given(self) -> Descriptions:
+        return Descriptions(self._start.fingerprint(), described(self._topology))
 
     def _republications(self, fingerprint: str) -> tuple[Republication, ...] | None:
         """Returns the quarantined batches to republish, chosen before anybody is fenced."""
@@ -221,12 +217,13 @@ class Takeover:
                 f"with `txbatch drop {topology_id}`, or choose another topology id"
             ).about(Trouble.OTHER_SOURCE)
 
-    def _settled(self, found: FoundTopology, fingerprint: str, description: str) -> _Settled:
+    def _settled(self, found: FoundTopology, given: Descriptions) -> _Settled:
         """Returns the changes since earlier runs, if all of them are accepted."""
         topology_id, committed = self._topology.topology_id, found.committed_txid
+        fingerprint = given.source_fingerprint
         said = check_topology(
             topology_id,
-            changes(found.topology, description),
+            changes(found.topology, given.topology),
             committed_txid=committed,
             accept_state_changes=self._options.accept_state_changes,
         )
@@ -248,7 +245,7 @@ class Takeover:
         if self._choice is not None and not former.pending:  # what is replayed was read before, and is checked as it is
             return _Settled(found.source_fingerprint, tuple(said))
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
-        change = self._start.compare(self._spout, former) if is_checked else None
+        change = self._start.compare(former) if is_checked else None
         said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
         return _Settled(fingerprint, tuple(said), {} if change is None else accepted_notes(change, self._options.adopt))
 
@@ -257,8 +254,8 @@ class Takeover:
 
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
         """Returns what to remember of transactions that were cut and are not committed."""
-        stored = metadata.coordinator
-        return {txid: self._start.calls.notes(self._spout, stored[txid]) for txid in stored if txid > committed_txid}
+        calls, spout, stored = self._start.calls, self._start.spout, metadata.coordinator
+        return {txid: calls.notes(spout, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
         """Refuses metadata with a hole; that of an opaque spout, which stores nothing ahead, cannot have one."""

@@ -266,6 +266,8 @@ class Run:
         self.observers = Observers(all_observers)
         topology = build(("count", Count(), ["lines"]))
         context, attempt_ids = self.plan.wirings[self.plan.emitter_tasks[0]].context(), count(1)
+        start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
+        start.spout = self.source
         self.coordinator = new_coordinator(
             replace(topology, message_timeout_s=message_timeout_s),
             self.plan,
@@ -278,8 +280,7 @@ class Run:
                 clock=lambda: self.engine.now_s,
                 observers=self.observers,
             ),
-            start=SpoutStart(topology, context, tries=1, pause=lambda seconds: None),
-            spout=self.source,
+            start=start,
             publisher=Publisher(self.store, "test", clock=lambda: self.engine.now_s),
             taken=TakenOver(currtx - 1, MetadataLog(self.store.metadata), {}, "", ""),
         )

@@ -92,9 +92,8 @@ def run(
     made = made or plan(topology, is_chained=is_chained)
     engine = engine or InProcessEngine(made, Random(seed), fault)
     context = made.wirings[1].context()
-    start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
     resources = ExitStack()
-    source = start.coordinator(resources)
+    start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None).make(resources, with_committer=True)
     metadata = MetadataLog(store.metadata, is_opaque=start.kind.is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
@@ -106,12 +105,10 @@ def run(
         run_options,
         around=Surroundings(nonce="", new_generation="", new_attempt_id=attempt_ids.__next__, clock=lambda: 0.0),
         start=start,
-        spout=source,
         publisher=Publisher(
             store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, "", "", run_options.max_quarantined)
         ),
         taken=TakenOver(store.committed_txid, metadata, {}, "", ""),
-        committer=start.committer(resources),
         untold=store.last_group,
     )
     validated(coordinator._machine)

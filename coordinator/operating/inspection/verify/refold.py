@@ -108,10 +108,10 @@ def _moved(
     plan = make_plan(topology, pickle_spec)
     start = SpoutStart(topology, plan.wirings[plan.emitter_tasks[0]].context(), tries=1, pause=lambda _: None)
     with ExitStack() as resources:
-        spout = start.coordinator(resources)
+        start.make(resources)
 
         def position(packed: bytes) -> Any:
-            return start.position(spout, unpack(packed))
+            return start.position(unpack(packed))
 
         return tuple(
             field
