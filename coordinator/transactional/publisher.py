@@ -24,9 +24,8 @@ from state.commits.commit import (
     CommitReply,
     CommitStatus,
     RefusalCause,
-    SetAside,
 )
-from state.commits.quarantine import QuarantineRecord
+from state.commits.quarantine import QuarantineChange, QuarantineRecord, SetAside, TakenBack
 from state.commits.write_set import WriteSet
 from state.errors import (
     FencedError,
@@ -133,8 +132,8 @@ class Publisher:
             StateUnreachableError: the store did not answer.
         """
         republished = publish.republished
-        replayed_txid = None if republished is None or republished.letters else republished.txid
-        answer = self._commit(publish, write_set=publish.write_set, replayed_txid=replayed_txid)
+        taken = None if republished is None or republished.letters else TakenBack(republished.txid)
+        answer = self._commit(publish, publish.write_set, taken)
         if republished is not None and isinstance(answer, Published):
             count, attempt = len(republished.letters), publish.attempts[0]
             what = counted(count, "dead letter") if count else f"quarantined txid {republished.txid}"
@@ -145,17 +144,24 @@ class Publisher:
         """Commits an empty transaction with the record of its batch; as `publish`."""
         assert self._origin is not None, "the run quarantines nothing"
         poison = quarantine.poison
-        answer = self._commit(quarantine, write_set=WriteSet(), set_aside=self._origin.set_aside(poison))
+        answer = self._commit(quarantine, WriteSet(), self._origin.set_aside(poison))
         if isinstance(answer, Published):
             cause = poison.cause
             about = fields(quarantine.attempts[0], component=cause.component_id or None, reason=cause.reason)
             _LOG.warning("txid %d is quarantined: %s", poison.txid, cause.reason, extra=about)
         return answer
 
-    def _commit(self, sent: Publish | Quarantine, **more: Any) -> Published | Refused:
-        puts, forgets = sent.metadata.puts, sent.metadata.forgets
+    def _commit(
+        self, sent: Publish | Quarantine, write_set: WriteSet, quarantine: QuarantineChange | None
+    ) -> Published | Refused:
         commit = Commit(
-            sent.attempts, metadata=puts, forget=forgets, told=sent.told_txid, history=self._history, **more
+            sent.attempts,
+            write_set,
+            sent.metadata.puts,
+            sent.metadata.forgets,
+            told=sent.told_txid,
+            quarantine=quarantine,
+            history=self._history,
         )
         reply = self._store.commit(commit)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
@@ -180,8 +186,8 @@ class Publisher:
                 is_full = reply.cause is RefusalCause.LETTERS_FULL
                 trouble = Trouble.DEAD_LETTER_LIMIT if is_full else Trouble.STATE_VALUE
                 return StateRefusedError(f"transaction {names} was refused: {detail}").about(trouble)
-            case CommitStatus.FULL if commit.set_aside is not None:
-                record = commit.set_aside.record
+            case CommitStatus.FULL if isinstance(commit.quarantine, SetAside):
+                record = commit.quarantine.record
                 return QuarantineFullError(self._topology_id, record.txid, int(reply.detail), record.cause.reason)
             case CommitStatus.GONE:
                 return StateRefusedError(

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from state.attempt import TransactionAttempt
-from state.commits.quarantine import QuarantineRecord
+from state.commits.quarantine import QuarantineChange
 from state.commits.write_set import WriteSet
 
 COMMIT_OPERATIONS_LIMIT = 500_000
@@ -72,17 +72,6 @@ class RefusalCause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
-    """A batch to quarantine in the step that commits its transaction empty.
-
-    The server refuses the commit (FULL) if the topology has `limit` quarantined batches already.
-    """
-
-    record: QuarantineRecord
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
 class Commit:
     """A group of consecutive transactions to publish in one atomic step.
 
@@ -92,8 +81,7 @@ class Commit:
         metadata: metadata fields to store in the same step (positions of opaque spouts).
         forget: metadata fields to delete in the same step.
         told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
-        set_aside: the batch that is quarantined by this commit, which changes nothing else of the user's state.
-        replayed_txid: txid of the quarantined batch that this commit publishes and whose record it removes.
+        quarantine: the quarantined batch that the commit adds or takes away.
         history: how many transactions keep their receipt and metadata.
     """
 
@@ -102,8 +90,7 @@ class Commit:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     forget: tuple[str, ...] = ()
     told: int | None = None
-    set_aside: SetAside | None = None
-    replayed_txid: int | None = None
+    quarantine: QuarantineChange | None = None
     history: int = HISTORY_KEPT
 
 

@@ -97,6 +97,35 @@ class QuarantineRecord:
         return pack_exact(found | {name: dict(found[name]) for name in ("positions", "starts")})
 
 
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A batch to quarantine in the step that commits its transaction empty.
+
+    The server refuses the commit (FULL) if the topology has `limit` quarantined batches already.
+    """
+
+    record: QuarantineRecord
+    limit: int
+
+    def operation(self) -> list[str | bytes]:
+        """Returns the operation on the hash of quarantined batches: its name, its count and its arguments."""
+        return ["admit", "1", str(self.limit), str(self.record.txid), self.record.packed()]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """The txid of a quarantined batch that a commit publishes; the server refuses it (GONE) if its record is gone."""
+
+    txid: int
+
+    def operation(self) -> list[str | bytes]:
+        """As of `SetAside`."""
+        return ["take", "1", str(self.txid)]
+
+
+QuarantineChange = SetAside | TakenBack
+
+
 def unpack_record(keys: Keys, field_name: str, packed: bytes) -> QuarantineRecord:
     """Inverse of `QuarantineRecord.packed`; `field_name` is the txid as stored."""
     try:

@@ -18,6 +18,7 @@ from state.codec import digest64, pack
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus, RefusalCause
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.packed_writes import SECTION_LIMIT, IncrementBlock, PackedWrites, increment_blocks, unpacked
+from state.commits.quarantine import QuarantineChange
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.errors import TransactionError
@@ -97,9 +98,9 @@ def commit_arguments(
     if write_set.letters is not None:
         names.append(keys.state(DEAD_LETTERS_STATE))
         content += _letters(len(names), write_set.letters)
-    if commit.set_aside is not None or commit.replayed_txid is not None:
+    if commit.quarantine is not None:
         names.append(keys.quarantine)
-        content += _quarantine(len(names), commit)
+        content += _quarantine(len(names), commit.quarantine)
     refuse_bytes(sum(map(len, content)), write_set)
     return names, content
 
@@ -277,13 +278,9 @@ def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
     return content
 
 
-def _quarantine(index: int, commit: Commit) -> list[Argument]:
-    """Returns the section that adds a quarantined batch, or takes one away; it does not count as an operation."""
-    head: list[Argument] = [str(index), StateKind.HASH.value, ValueType.BYTES.value]
-    if commit.set_aside is not None:
-        record = commit.set_aside.record
-        return [*head, "admit", "1", str(commit.set_aside.limit), str(record.txid), record.packed()]
-    return [*head, "take", "1", str(commit.replayed_txid)]
+def _quarantine(index: int, change: QuarantineChange) -> list[Argument]:
+    """Returns the section of quarantined batches; it does not count as an operation."""
+    return [str(index), StateKind.HASH.value, ValueType.BYTES.value, *change.operation()]
 
 
 def _parts(items: list[Any]) -> Iterable[list[Any]]:

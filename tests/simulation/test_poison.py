@@ -15,6 +15,7 @@ import pytest
 from coordinator.testing.simulated.timeline import SimulationStuckError
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
+from state.commits.quarantine import SetAside
 from state.redis_owner import arguments as redis_arguments
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.patch import LIBRARY, Patch
@@ -63,14 +64,14 @@ def test_without_faults_exactly_the_batches_with_poison_are_set_aside_and_then_r
 # Planted bugs --------------------------------------------------------------------------------------------------
 
 
-def take_nothing(index, commit, *, quarantine=redis_arguments._quarantine):
+def take_nothing(index, change, *, quarantine=redis_arguments._quarantine):
     """A replay leaves the record where it is."""
-    return [] if commit.set_aside is None else quarantine(index, commit)
+    return quarantine(index, change) if isinstance(change, SetAside) else []
 
 
-def keep_no_record(index, commit, *, quarantine=redis_arguments._quarantine):
+def keep_no_record(index, change, *, quarantine=redis_arguments._quarantine):
     """Poison is committed empty and forgotten."""
-    return [] if commit.set_aside is not None else quarantine(index, commit)
+    return [] if isinstance(change, SetAside) else quarantine(index, change)
 
 
 TAKES_WHAT_IS_THERE = Patch(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from state.commits.commit import Commit, CommitStatus, SetAside
+from state.commits.commit import Commit, CommitStatus
+from state.commits.quarantine import SetAside, TakenBack
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError
 from tests.support.stores.admin import admin_of, overview_of
@@ -14,11 +15,11 @@ KEY = "{wc}:txbatch:quarantine"
 
 
 def set_aside(txid: int, limit: int = 10) -> Commit:
-    return Commit((attempt(txid),), WriteSet(), {"coordinator:1": txid}, set_aside=SetAside(record_of(txid), limit))
+    return Commit((attempt(txid),), WriteSet(), {"coordinator:1": txid}, quarantine=SetAside(record_of(txid), limit))
 
 
 def replay(of: int, txid: int) -> Commit:
-    return Commit((attempt(txid),), counts(a=5), replayed_txid=of)
+    return Commit((attempt(txid),), counts(a=5), quarantine=TakenBack(of))
 
 
 class TestSettingAside:

@@ -11,7 +11,7 @@ from state.codec import pack_exact, unpack
 from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.packed_writes import unpacked
-from state.commits.quarantine import QuarantineRecord
+from state.commits.quarantine import QuarantineRecord, SetAside
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.errors import StaleReadError
@@ -70,12 +70,12 @@ class MemoryStore:
             raise answer
         if answer is not None and answer.status is not CommitStatus.ALREADY:
             return answer
-        if commit.set_aside is not None:
-            if len(self.quarantined) >= commit.set_aside.limit:
+        if isinstance(commit.quarantine, SetAside):
+            if len(self.quarantined) >= commit.quarantine.limit:
                 return CommitReply(CommitStatus.FULL, str(len(self.quarantined)))
-            self.quarantined[commit.set_aside.record.txid] = commit.set_aside.record
-        if commit.replayed_txid is not None and self.quarantined.pop(commit.replayed_txid, None) is None:
-            return CommitReply(CommitStatus.GONE, str(commit.replayed_txid))
+            self.quarantined[commit.quarantine.record.txid] = commit.quarantine.record
+        elif commit.quarantine is not None and self.quarantined.pop(commit.quarantine.txid, None) is None:
+            return CommitReply(CommitStatus.GONE, str(commit.quarantine.txid))
         self.publish(commit.attempts, commit.write_set)
         self.metadata.update({field: unpack(pack_exact(value)) for field, value in commit.metadata.items()})
         self.attempts = commit.attempts

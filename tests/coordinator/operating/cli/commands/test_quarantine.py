@@ -8,7 +8,8 @@ import pytest
 
 from coordinator.operating.cli.commands import quarantine
 from coordinator.operating.cli.run_lines import moment
-from state.commits.commit import Commit, SetAside
+from state.commits.commit import Commit
+from state.commits.quarantine import SetAside
 from state.commits.write_set import WriteSet
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
@@ -28,7 +29,7 @@ def url(redis_backend: Backend) -> str:
     acquire(store)
     for txid in (1, 2):
         record = record_of(txid, metadata={"file": b"a", "range": (1, 2)}, positions={"partition.0": 7})
-        store.commit(Commit((attempt(txid),), WriteSet(), set_aside=SetAside(record, 10)))
+        store.commit(Commit((attempt(txid),), WriteSet(), quarantine=SetAside(record, 10)))
     store.close()
     return redis_backend.url
 
