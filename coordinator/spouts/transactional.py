@@ -14,18 +14,8 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from state.attempt import TransactionAttempt
 
 
-class SpoutCoordinator(ABC):
-    """Decides what belongs to each transaction. One lives in the driver; its methods are never called in parallel.
-
-    Attributes:
-        run_so_far: how far the topology is, and what earlier runs have noted. The run sets it before it calls
-            `resume`, and before each method that depends on it.
-
-    Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
-    Differs from Storm: there a coordinator must keep count itself, which it cannot do across restarts.
-    """
-
-    run_so_far: RunSoFar = RunSoFar()
+class ComparedInput:
+    """The methods by which a spout's coordinator says what it has read, so that a changed input is noticed."""
 
     def compare(self, former: FormerInput) -> InputChange | None:
         """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
@@ -47,7 +37,71 @@ class SpoutCoordinator(ABC):
         """
         return False
 
-    def resume(self) -> None:  # noqa: B027 - optional by design
+    def notes(self, metadata: Any) -> Mapping[str, Any]:
+        """Returns name -> what to remember of a transaction's input after its metadata is forgotten; empty by default.
+
+        Called for every transaction that is cut, and at start for those that are stored and not committed. The last
+        note of each name is stored with the commit and kept; `run_so_far` and what `compare` is given hold them all.
+
+        Args:
+            metadata: of the transaction.
+        """
+        return {}
+
+    def position(self, metadata: Any) -> Any:
+        """Returns the part of a transaction's metadata that says what was read; called by ``txbatch verify --refold``.
+
+        Two transactions that have read the same, up to the same place, return equal values. Override it if metadata
+        holds more than that, such as the time of a file.
+
+        Args:
+            metadata: of the transaction.
+        """
+        return metadata
+
+
+class MeasuredInput:
+    """The methods by which a spout's coordinator says how much it has read, and how much a batch reads."""
+
+    def progress(self) -> float | None:
+        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown."""
+        return None
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        """Returns about how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
+        return 0
+
+
+class PausableInput:
+    """The methods that notify a spout's coordinator of a pause."""
+
+    def deactivate(self) -> None:
+        """Called when a pause begins: nothing new is cut until `activate`, while what is in flight commits.
+
+        Follows `Coordinator.deactivate`, on the thread of the run. Not called for a pause that ends before the run
+        has noticed it.
+        """
+
+    def activate(self) -> None:
+        """Called when a pause ends, before any other method; not called at the start."""
+
+
+class SpoutCoordinator(ComparedInput, MeasuredInput, PausableInput, ABC):
+    """Decides what belongs to each transaction. One lives in the driver; its methods are never called in parallel.
+
+    Most spouts need no more than the methods here. The bases hold what else a spout can say of its input.
+
+    Attributes:
+        run_so_far: how far the topology is, and what earlier runs have noted. The run sets it before it calls
+            `resume`, and before each method that depends on it.
+
+    Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
+    Differs from Storm: there a coordinator must keep count itself, which it cannot do across restarts.
+    """
+
+    run_so_far: RunSoFar = RunSoFar()
+
+    def resume(self) -> None:
         """Called once, before transactions are cut; `run_so_far` says where earlier runs stopped cutting.
 
         Transactions up to ``run_so_far.last_txid`` are replayed from what is stored; new ones begin after it.
@@ -78,28 +132,6 @@ class SpoutCoordinator(ABC):
             read exactly the same input again.
         """
 
-    def notes(self, metadata: Any) -> Mapping[str, Any]:
-        """Returns name -> what to remember of a transaction's input after its metadata is forgotten; empty by default.
-
-        Called for every transaction that is cut, and at start for those that are stored and not committed. The last
-        note of each name is stored with the commit and kept; `run_so_far` and what `compare` is given hold them all.
-
-        Args:
-            metadata: of the transaction.
-        """
-        return {}
-
-    def position(self, metadata: Any) -> Any:
-        """Returns the part of a transaction's metadata that says what was read; called by ``txbatch verify --refold``.
-
-        Two transactions that have read the same, up to the same place, return equal values. Override it if metadata
-        holds more than that, such as the time of a file.
-
-        Args:
-            metadata: of the transaction.
-        """
-        return metadata
-
     def is_exhausted(self) -> bool:
         """Returns whether the input has ended: a run that is idle and exhausted is done."""
         return False
@@ -111,25 +143,7 @@ class SpoutCoordinator(ABC):
         """
         return type(self).is_exhausted is not SpoutCoordinator.is_exhausted
 
-    def progress(self) -> float | None:
-        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown."""
-        return None
-
-    def estimated_bytes(self, metadata: Any) -> int:
-        """Returns about how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
-        return 0
-
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
-        """Called when a pause begins: nothing new is cut until `activate`, while what is in flight commits.
-
-        Follows `Coordinator.deactivate`, on the thread of the run. Not called for a pause that ends before the run
-        has noticed it.
-        """
-
-    def activate(self) -> None:  # noqa: B027 - optional by design
-        """Called when a pause ends, before any other method; not called at the start."""
-
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 
