@@ -392,7 +392,7 @@ def play_by_tuples(
         max_spout_pending=draw.choice([1, 2, 4]),
         commit_group_max=draw.choice([1, 3, 8]),
         last_txid=last_txid,
-        tells_spout=False,
+        notifies_spout=False,
     )
     try:
         with LocalCluster(seed=seed, keeps_order=keeps_order) as cluster:

@@ -77,7 +77,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
     Raises:
         TransactionError: what a run would raise.
     """
-    options = RunOptions(max_spout_pending=1, commit_group_max=1, last_txid=batches + 1, tells_spout=False)
+    options = RunOptions(max_spout_pending=1, commit_group_max=1, last_txid=batches + 1, notifies_spout=False)
     found: list[QuietTransaction] = []
     with LocalCluster() as cluster:
         run = cluster.submit(topology, options=options)

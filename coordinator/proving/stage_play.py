@@ -122,7 +122,7 @@ class StagePlay:
                 random=Random(f"{self._schedule.seed} {name}"),
                 pickle_spec=pickle_spec,
                 ended=self._ended,
-                options={"last_txid": self._last_txid, "tells_spout": False, "history": 0},
+                options={"last_txid": self._last_txid, "notifies_spout": False, "history": 0},
             )
         )
 

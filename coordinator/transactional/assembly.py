@@ -22,11 +22,11 @@ from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.republished_input import RepublishedInput
 from coordinator.transactional.run_spout import RunSpout
+from coordinator.transactional.spout_notifier import SpoutNotifier
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.transactional.surroundings import Surroundings
-from coordinator.transactional.telling import Telling
 from coordinator.watching.run_observer import RunBegan
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts
@@ -65,7 +65,7 @@ def assembled(
     options = fitting(topology, options)
     start = _spout_start(topology, plan, options, around.pause)
     with ExitStack() as resources:
-        start.make(resources, with_committer=options.tells_spout)
+        start.make(resources, with_committer=options.notifies_spout)
         if around.begin is not None and not start.is_empty():
             around.begin()
         takeover = Takeover(topology, store, start, options, choice=choice)
@@ -80,7 +80,7 @@ def assembled(
             start=start,
             publisher=_publisher(store, taken, options, around),
             taken=taken,
-            untold=store.last_group if start.committer is not None else tuple,
+            unnotified=store.last_group if start.committer is not None else tuple,
             quarantined=store.quarantined,
         )
         coordinator.statistics.durability = store.durability
@@ -118,7 +118,7 @@ def new_coordinator(
     start: SpoutStart,
     publisher: Publisher,
     taken: TakenOver,
-    untold: Callable[[], Attempts] = tuple,
+    unnotified: Callable[[], Attempts] = tuple,
     quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
@@ -141,12 +141,12 @@ def new_coordinator(
         machine=machine,
         statistics=statistics,
         spout=run_spout,
-        telling=Telling(
+        notifier=SpoutNotifier(
             start.committer,
             start.calls,
             inform=run_spout.informed,
             batch_number=taken.metadata.batch_number,
-            untold=untold,
+            unnotified=unnotified,
             quarantined_txids=lambda: found | machine.quarantined_txids(),
             quarantined_batches=lambda: [to_keep(each.batch, run_plan) for each in quarantined()],
         ),

@@ -17,6 +17,7 @@ from coordinator.transactional.machine.run_events import (
     Decision,
     Done,
     Halt,
+    NotifySpout,
     Publish,
     Published,
     Quarantine,
@@ -26,7 +27,6 @@ from coordinator.transactional.machine.run_events import (
     StartCommit,
     StartWave,
     StoreMetadata,
-    Tell,
     TimePassed,
     Turn,
 )
@@ -34,7 +34,7 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.republished_input import RepublishedInput
 from coordinator.transactional.run_spout import RunSpout
-from coordinator.transactional.telling import Telling
+from coordinator.transactional.spout_notifier import SpoutNotifier
 from coordinator.watching.run_observer import (
     AttemptRetried,
     AttemptsFailed,
@@ -71,7 +71,7 @@ class Coordinator:
         machine: makes the decisions.
         statistics: of the run; kept up to date here.
         spout: can be paused and drained, and cuts transactions unless `republished` does.
-        telling: tells the spout's committer what is durable.
+        notifier: notifies the spout's committer of what is durable.
         engine: runs waves.
         publisher: stores and commits, as the owner of the topology.
         observers: notified of what happens.
@@ -89,7 +89,7 @@ class Coordinator:
         machine: RunMachine,
         statistics: RunStatistics,
         spout: RunSpout,
-        telling: Telling,
+        notifier: SpoutNotifier,
         engine: Engine,
         publisher: Publisher,
         observers: Observers,
@@ -100,7 +100,7 @@ class Coordinator:
         self._machine = machine
         self.statistics = statistics
         self._counter = RunCounter(statistics, clock)
-        self._spout, self._telling = spout, telling
+        self._spout, self._notifier = spout, notifier
         self._input = spout if republished is None else republished
         self._engine, self._publisher = engine, publisher
         self._observers = observers
@@ -167,13 +167,13 @@ class Coordinator:
 
     def _turn(self, *, is_awaited: bool) -> bool:
         machine, clock = self._machine, self._clock
-        for due in (self._telling.resume(), self._spout.first_positions(), self._publisher.barrier_answer()):
+        for due in (self._notifier.resume(), self._spout.first_positions(), self._publisher.barrier_answer()):
             if due is not None:
                 self._handle(due)
         if not machine.is_halted():
             self._publisher.look()
             self._note_absences()
-            self._spout.tell_activity()
+            self._spout.notify_activity()
         limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
         has_judged = self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
@@ -271,8 +271,8 @@ class Coordinator:
                 return self._quarantine(decision)
             case AskBarrier():
                 self._publisher.ask_barrier(decision)
-            case Tell(attempts):
-                return self._telling.tell(attempts)
+            case NotifySpout(attempts):
+                return self._notifier.notify(attempts)
             case CancelWave(wave_id):
                 self._engine.cancel(wave_id)
             case ReleaseWave(wave_id):

@@ -73,12 +73,12 @@ class RunOptions:
             "skip", "again", "changed" and "renamed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
             something that the topology has no record of writing.
-        durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
-            trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
-            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it. "service":
-            the server has answered, and by the contract of its service that lasts; nobody checks that. None is fsync
-            for a run that destroys input, such as one that deletes files, and memory for any other; on LocalCluster it
-            is memory for all.
+        durability: what has to be confirmed of a commit before anything is released upstream: spouts are notified,
+            streams trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory":
+            the server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
+            "service": the server has answered, and by the contract of its service that lasts; nobody checks that. None
+            is fsync for a run that destroys input, such as one that deletes files, and memory for any other; on
+            LocalCluster it is memory for all.
         durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
@@ -95,7 +95,7 @@ class RunOptions:
             them, one after the other. None takes the number of cores: of a local master, or of a cluster whose settings
             say it (see `docs/spark.md`), else every task has a Spark task of its own. What a run stores does not
             depend on it.
-        tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
+        notifies_spout: notify the spout's committer; False for a run that repeats another one's work.
     """
 
     max_spout_pending: int | None = checked(None, count(), may_be_none=True)
@@ -119,7 +119,7 @@ class RunOptions:
     executors_timeout_s: float = checked(EXECUTORS_TIMEOUT_S, seconds(above_zero=True))
     last_txid: int | None = checked(None, count(), may_be_none=True)
     slots: int | None = checked(None, count(), may_be_none=True)
-    tells_spout: bool = True
+    notifies_spout: bool = True
 
     def __post_init__(self) -> None:
         refuse_wrong_options(self)
@@ -131,7 +131,7 @@ class RunOptions:
         Args:
             destruction: what the spout does to its input, as in "done files are deleted"; "" once that is decided.
         """
-        if self.durability is None and destruction and self.tells_spout:
+        if self.durability is None and destruction and self.notifies_spout:
             return Durability(DurabilityLevel.FSYNC, because=destruction)
         return Durability(DurabilityLevel(self.durability or DurabilityLevel.MEMORY), self.durability_replicas)
 

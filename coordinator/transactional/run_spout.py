@@ -76,7 +76,7 @@ class RunSpout:
         self._packed_last: bytes | None = None  # `last` of that, once this run has cut it
         self._started = run_so_far.last_txid
         self.draining = False
-        self.active = self._told_active = True
+        self.active = self._notified_active = True
         self._has_first_positions = False
         self.error: TransactionError | None = None
 
@@ -119,17 +119,17 @@ class RunSpout:
             is_finite=self.draining and self.is_finite(),
         )
 
-    def tell_activity(self) -> None:
+    def notify_activity(self) -> None:
         """Tells the spout of a pause or its end; called on the run's thread before anything else is asked."""
         active = self.active
-        if active == self._told_active or self.error is not None:
+        if active == self._notified_active or self.error is not None:
             return
         hook = self._spout.activate if active else self._spout.deactivate
         try:
             self._asked(hook.__name__, hook)
         except FailedException:
             return  # the next turn tries again
-        self._told_active = active
+        self._notified_active = active
 
     # What the spout is asked
 
@@ -147,7 +147,7 @@ class RunSpout:
         return self._spout
 
     def is_ready(self) -> bool:
-        may_cut = self._told_active and self.active and not self.draining and self.error is None
+        may_cut = self._notified_active and self.active and not self.draining and self.error is None
         if not may_cut:
             return False
         spout = self.informed()

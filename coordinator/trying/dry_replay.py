@@ -87,7 +87,7 @@ def _run_again(topology: Topology, txid: int, source: str, entries: Mapping[str,
     topology = replace(topology, shard_count=1)  # nothing is committed, and nothing is read
     options = RunOptions(
         last_txid=txid,
-        tells_spout=False,
+        notifies_spout=False,
         adopt="unchecked",
         accept_state_changes=True,
         max_attempts=1,

@@ -116,7 +116,7 @@ def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator
     checked = runnable(topology)
     has_effects = any(component.has_external_effects for component in checked.components)
     options = RunOptions(
-        max_spout_pending=batches if has_effects else 1, commit_group_max=1, last_txid=batches, tells_spout=False
+        max_spout_pending=batches if has_effects else 1, commit_group_max=1, last_txid=batches, notifies_spout=False
     )
     with LocalCluster() as cluster:
         run = cluster.submit(checked, options=options)

@@ -157,7 +157,7 @@ inline keep_early(own, which) {
 #define IS_EARLY(own, which) (own.early_attempt[which] == own.attempt[which])
 #endif
 
-/* releases.py: Releases.told_txid; as it is stored */
+/* releases.py: Releases.notified_txid; as it is stored */
 #ifdef TOLD_LEFT_OUT
 #define TOLD(own) 0
 #else
@@ -174,7 +174,7 @@ inline keep_early(own, which) {
 #define MAY_CONFIRM(own) (own.asked && own.has_written)
 #endif
 
-/* releases.py: Releases.confirmed, Releases.told */
+/* releases.py: Releases.confirmed, Releases.notified */
 inline release(own) {
   own.released = own.asked;
   own.asked = 0;

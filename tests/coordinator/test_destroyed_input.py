@@ -58,7 +58,7 @@ def test_the_level_is_fsync_if_input_is_destroyed_and_memory_if_not(spout: Any, 
     assert RunOptions().asked_durability(destruction) == Durability(level, because=because)
     for named in DurabilityLevel:
         assert RunOptions(durability=named).asked_durability(destruction) == Durability(named)
-    assert RunOptions(tells_spout=False).asked_durability(destruction) == Durability()
+    assert RunOptions(notifies_spout=False).asked_durability(destruction) == Durability()
 
 
 @pytest.mark.redis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.transactional.machine.run_events import BatchCut, Cut, NothingToCut, Publish, StartCommit, Tell
+from coordinator.transactional.machine.run_events import BatchCut, Cut, NothingToCut, NotifySpout, Publish, StartCommit
 from tests.support.machine.by_hand import ByHand, att, store, wave
 
 pytestmark = pytest.mark.case(id="G1")
@@ -129,5 +129,5 @@ def test_transactions_commit_in_groups_of_up_to_four():
     assert isinstance(publish, Publish)
     assert publish.attempts == (att(3, 14),)
     # 15
-    assert machine.published() == [Tell((att(3, 14),))]
+    assert machine.published() == [NotifySpout((att(3, 14),))]
     assert following() == [store(t7=12), wave(1, (4, 18, 10), (5, 19, 12), (6, 20, 12), (7, 21, 12))]

@@ -47,7 +47,7 @@ def planted(target, name, bug):
 
 PLANTED = {
     "released before it is confirmed": planted(Releases, "published", released_at_once),
-    "a commit does not say how far the spout was told": planted(Releases, "told_txid", None),
+    "a commit does not say how far the spout was told": planted(Releases, "notified_txid", None),
     "what an earlier run did not tell is not asked for": planted(RedisStore, "last_group", lambda self: ()),
     "the question is asked on another connection than the write": planted(SimOwnConnection, "_check", connect_again),
 }

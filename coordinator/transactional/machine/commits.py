@@ -188,8 +188,8 @@ class Commits:
         # the next batch begins as if nothing had been republished
         positions = books.positions.uncommitted() if number is None else {last: books.metadata.carried_to(last)}
         metadata = books.metadata.commit_changes(last, positions, books.transactions.notes(), republished_number=number)
-        told_txid = self._releases.told_txid
-        return Publish(step.attempts, step.write_set, metadata, told_txid, republished=republished, reports=reports)
+        notified_txid = self._releases.notified_txid
+        return Publish(step.attempts, step.write_set, metadata, notified_txid, republished=republished, reports=reports)
 
     def _republished(self, attempts: Attempts) -> Republication | None:
         """Returns what a group publishes again, which then is its only transaction."""

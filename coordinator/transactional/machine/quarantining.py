@@ -39,7 +39,7 @@ class Quarantining:
         books.transactions.move((attempt,), AttemptState.SETTING_ASIDE, poison.cause.reason)
         positions = {poison.txid: poison.batch.positions}
         metadata = books.metadata.commit_changes(poison.txid, positions, books.transactions.notes())
-        self.sent = Quarantine((attempt,), poison, metadata, self._releases.told_txid)
+        self.sent = Quarantine((attempt,), poison, metadata, self._releases.notified_txid)
         yield self.sent
 
     def published(self, published: Published) -> Iterator[Decision]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordinator.transactional.machine.run_books import RunBooks
-from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Decision, Halt, Tell
+from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Decision, Halt, NotifySpout
 from state.attempt import Attempts, TransactionAttempt
 from state.errors import NotDurableError
 
 UNRELEASED_MAX = 1_024
-"""Most transactions committed and not released: each must still have its receipt, so that the next run can tell it."""
+"""Most transactions committed and not released: each must have its receipt, so that the next run can notify of it."""
 
 
 class Releases:
@@ -34,27 +34,27 @@ class Releases:
         self._waits = books.options.asked_durability().waits
         self._to_notify: list[TransactionAttempt] = []  # committed; the committer was perhaps not notified
         self._notifying: Attempts = ()
-        self._found = self._committed = self._told = committed_txid  # last txids
+        self._found = self._committed = self._notified = committed_txid  # last txids
         self.released_txid = 0 if self._waits else committed_txid
         self._asked: int | None = None
         self._blocked_s: float | None = None
 
     @property
-    def told_txid(self) -> int | None:
+    def notified_txid(self) -> int | None:
         """The last txid that the spout's committer has heard of; None if it has heard of all that is committed."""
-        return None if self._told == self._committed else self._told
+        return None if self._notified == self._committed else self._notified
 
     def is_pending(self) -> bool:
         """Returns whether something is committed and not yet confirmed at the level asked for."""
         return self.released_txid < self._committed
 
-    def resumed(self, untold: Attempts) -> Iterator[Decision]:
-        """Takes over what earlier runs have committed and may not have told."""
-        if untold:
-            self._told = untold[0].txid - 1
-            self._to_notify.extend(untold)
+    def resumed(self, unnotified: Attempts) -> Iterator[Decision]:
+        """Takes over what earlier runs have committed and may not have notified the spout's committer of."""
+        if unnotified:
+            self._notified = unnotified[0].txid - 1
+            self._to_notify.extend(unnotified)
             if not self._waits:
-                yield self._tell(untold)
+                yield self._notify(unnotified)
 
     def published(self, attempts: Attempts) -> Iterator[Decision]:
         """Takes in a group that the store has committed."""
@@ -62,7 +62,7 @@ class Releases:
         self._to_notify.extend(attempts)
         if not self._waits:
             self.released_txid = self._committed
-            yield self._tell(attempts)
+            yield self._notify(attempts)
 
     def due(self) -> Iterator[Decision]:
         """Asks for a barrier if there is something to confirm and none is out; called every turn."""
@@ -78,18 +78,18 @@ class Releases:
         self.released_txid = event.up_to_txid
         durable = tuple(attempt for attempt in self._to_notify if attempt.txid <= event.up_to_txid)
         if durable:
-            yield self._tell(durable)
+            yield self._notify(durable)
         else:
             assert event.up_to_txid <= self._found, "a committed transaction was left out of the notifications"
-            self._told = event.up_to_txid
+            self._notified = event.up_to_txid
 
-    def _tell(self, attempts: Attempts) -> Tell:
+    def _notify(self, attempts: Attempts) -> NotifySpout:
         self._notifying = attempts
-        return Tell(attempts)
+        return NotifySpout(attempts)
 
-    def told(self) -> None:
-        """Records that the spout's committer was notified of the last `Tell`."""
-        self._told = self._notifying[-1].txid
+    def notified(self) -> None:
+        """Records that the spout's committer was notified of the last `NotifySpout`."""
+        self._notified = self._notifying[-1].txid
         del self._to_notify[: len(self._notifying)]
         self._notifying = ()
 
@@ -118,7 +118,7 @@ class Releases:
         yield Halt(NotDurableError(level, self._committed, self.released_txid, timeout_s))
 
     def validate(self) -> None:
-        """Checks that nothing is kept, or told, that should not be.
+        """Checks that nothing is kept, or notified of, that should not be.
 
         Raises:
             AssertionError: something is.
@@ -126,7 +126,7 @@ class Releases:
         txids = [attempt.txid for attempt in self._to_notify]
         assert txids == sorted(set(txids)), "released twice, or out of order"
         assert self._notifying or all(txid > self.released_txid for txid in txids), "released without a notification"
-        assert self._told <= max(self.released_txid, self._found), "notified before it was confirmed"
+        assert self._notified <= max(self.released_txid, self._found), "notified before it was confirmed"
         assert self.released_txid <= self._committed
         assert self._asked is None or self.released_txid < self._asked <= self._committed, "a barrier for nothing"
         assert self._blocked_s is None or self.is_pending(), "blocked by nothing"

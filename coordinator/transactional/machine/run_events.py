@@ -1,8 +1,8 @@
 """The events that go into the run machine and the decisions that it returns. Plain data.
 
 The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine once the
-decisions before it are carried out: Cut, Publish, Quarantine, Tell and AskForEnd. AskBarrier is answered later. Three
-are only for the run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
+decisions before it are carried out: Cut, Publish, Quarantine, NotifySpout and AskForEnd. AskBarrier is answered later.
+Three are only for the run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Resumed:
     """The run begins where earlier ones have stopped; handled before anything else.
 
     Attributes:
-        untold: what they committed and may not have told the spout's committer, ascending.
+        unnotified: what they committed without a certain notification of the spout's committer, ascending.
     """
 
-    untold: Attempts = ()
+    unnotified: Attempts = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The spout's committer was told what is durable.
+class SpoutNotified:
+    """The spout's committer was notified of what is durable.
 
     Attributes:
         error: what it raised; None if it succeeded.
@@ -177,7 +177,7 @@ RunEvent = (
     | Published
     | BarrierConfirmed
     | Refused
-    | Told
+    | SpoutNotified
     | InputState
     | PhaseEvent
 )
@@ -247,7 +247,7 @@ class Publish:
         attempts: the group, ascending.
         write_set: its changes.
         metadata: what to store and forget in the same step.
-        told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
+        notified_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
         republished: the quarantined batch that the group's only transaction publishes.
         reports: of the commit tasks; their results begin with those on these attempts.
     """
@@ -255,7 +255,7 @@ class Publish:
     attempts: Attempts
     write_set: WriteSet
     metadata: MetadataChanges
-    told_txid: int | None = None
+    notified_txid: int | None = None
     republished: Republication | None = None
     reports: tuple[TaskReport, ...] = field(default=(), compare=False, repr=False)
 
@@ -268,13 +268,13 @@ class Quarantine:
         attempts: the one of that transaction.
         poison: the batch.
         metadata: see `Publish`.
-        told_txid: see `Publish`.
+        notified_txid: see `Publish`.
     """
 
     attempts: Attempts
     poison: Poison
     metadata: MetadataChanges
-    told_txid: int | None = None
+    notified_txid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +291,8 @@ class AskBarrier:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
-    """Tell the spout's committer what is as durable as the run has asked; answered by Told."""
+class NotifySpout:
+    """Notify the spout's committer of what is as durable as the run has asked; answered by SpoutNotified."""
 
     attempts: Attempts
 
@@ -342,7 +342,7 @@ Decision = (
     | Publish
     | Quarantine
     | AskBarrier
-    | Tell
+    | NotifySpout
     | CancelWave
     | ReleaseWave
     | AttemptsIssued

@@ -49,9 +49,9 @@ from coordinator.transactional.machine.run_events import (
     ReleaseWave,
     Resumed,
     RunEvent,
+    SpoutNotified,
     StoreMetadata,
     TimePassed,
-    Told,
     Turn,
 )
 from coordinator.transactional.machine.run_plan import RunPlan
@@ -114,7 +114,7 @@ class RunMachine:
         self._processing = Processing(self._books, self._failures, self._commits)
         self._cutting = Cutting(self._books, self._failures)
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
-            Resumed: lambda resumed: self._releases.resumed(resumed.untold),
+            Resumed: lambda resumed: self._releases.resumed(resumed.unnotified),
             FirstPositions: self._take_first_positions,
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
@@ -129,7 +129,7 @@ class RunMachine:
             Published: lambda published: self._committing().published(published),
             BarrierConfirmed: self._barrier_confirmed,
             Refused: lambda refused: self._committing().refused(refused),
-            Told: self._told,
+            SpoutNotified: self._spout_notified,
             InputState: self._judge_input,
         }
 
@@ -287,13 +287,13 @@ class RunMachine:
         self._books.now_s = confirmed.now_s
         yield from self._releases.confirmed(confirmed)
 
-    def _told(self, told: Told) -> Iterator[Decision]:
-        """Publishes nothing more once the spout cannot be told what is durable: it has to hear of all, in order."""
-        if told.error is None:
-            self._releases.told()
+    def _spout_notified(self, event: SpoutNotified) -> Iterator[Decision]:
+        """Publishes nothing more once the spout could not be notified: it has to hear of every commit, in order."""
+        if event.error is None:
+            self._releases.notified()
             return
         yield from self._commits.give_up()
-        yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
+        yield from self._failures.halt_now(event.error, "the spout could not be notified of what is durable")
 
     # What engines report
 

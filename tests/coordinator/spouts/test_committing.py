@@ -18,7 +18,7 @@ from coordinator.transactional.assembly import group_max
 from coordinator.transactional.machine.run_events import Resumed
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.spout_calls import SpoutCalls
-from coordinator.transactional.telling import Telling
+from coordinator.transactional.spout_notifier import SpoutNotifier
 from state.attempt import TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
@@ -84,9 +84,9 @@ def topology(spout: Any):
     return builder.build()
 
 
-def telling(committer: SpoutCommitter | None, **more: Any) -> Telling:
+def notifier(committer: SpoutCommitter | None, **more: Any) -> SpoutNotifier:
     calls = SpoutCalls("lines", tries=1, pause=lambda seconds: None)
-    return Telling(committer, calls, inform=lambda: None, batch_number=lambda txid: txid, **more)
+    return SpoutNotifier(committer, calls, inform=lambda: None, batch_number=lambda txid: txid, **more)
 
 
 def told(method="commit"):
@@ -184,7 +184,7 @@ def test_after_it_raised_no_further_commit_phase_is_begun():
     begin(MemoryStore())
     Told.raising["commit", 1] = [ValueError("mine")]
     scripted = Run(6, max_spout_pending=4, commit_group_max=1)
-    scripted.coordinator._telling = telling(Committer())
+    scripted.coordinator._notifier = notifier(Committer())
     with pytest.raises(UserCodeError):
         scripted()
     assert scripted.lines("commit", "publish") == [("commit", 1, [1]), ("publish", [1])]
@@ -229,15 +229,15 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
 
 
 def test_without_a_committer_nothing_is_told():
-    assert telling(None).tell((TransactionAttempt(1, 1),)).error is None
+    assert notifier(None).notify((TransactionAttempt(1, 1),)).error is None
 
 
 def test_a_source_error_is_the_error_of_the_run():
     begin(MemoryStore())
     error = SourceError("the broker forgot the topic")
     Told.raising["commit", 1] = [error]
-    assert telling(Committer()).tell((TransactionAttempt(1, 1),)).error is error
-    assert telling(Committer()).tell(()).error is None
+    assert notifier(Committer()).notify((TransactionAttempt(1, 1),)).error is error
+    assert notifier(Committer()).notify(()).error is None
 
 
 class KeepsNothing(Committer):
@@ -249,8 +249,8 @@ class KeepsNothing(Committer):
 
 def test_what_is_to_be_kept_is_said_before_anything_is_told_and_an_error_of_that_ends_the_run():
     begin(MemoryStore())
-    keeps = telling(KeepsNothing(), quarantined_txids=lambda: {2}, quarantined_batches=lambda: ["batch 2"])
-    error = keeps.tell((TransactionAttempt(1, 1),)).error
+    keeps = notifier(KeepsNothing(), quarantined_txids=lambda: {2}, quarantined_batches=lambda: ["batch 2"])
+    error = keeps.notify((TransactionAttempt(1, 1),)).error
     assert isinstance(error, SourceError)
     assert "what are ['batch 2']?" in str(error)
 
@@ -283,7 +283,7 @@ def test_a_group_that_is_told_again_has_to_be_on_record(spout, expected):
 def test_what_earlier_runs_may_not_have_told_is_asked_once_and_not_before_it_is_told():
     """The server may lose it between the start of a run and its first turn."""
     held = [(TransactionAttempt(3, 1),)]
-    notices = telling(Committer(), untold=held.pop)
+    notices = notifier(Committer(), unnotified=held.pop)
     held[:] = [(TransactionAttempt(2, 1),)]
     assert notices.resume() == Resumed((TransactionAttempt(2, 1),))
     assert notices.resume() is None

@@ -12,7 +12,7 @@ from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.run_spout import RunSpout
 from coordinator.transactional.spout_calls import SpoutCalls
-from coordinator.transactional.telling import Telling
+from coordinator.transactional.spout_notifier import SpoutNotifier
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
@@ -194,6 +194,6 @@ def test_a_committer_finds_positions_as_they_are_when_it_is_told():
     assert source.is_ready()
     known.positions = {"partition.0": 40}
     looks = Looks(user)
-    telling = Telling(looks, CALLS, inform=source.informed, batch_number=lambda txid: txid)
-    assert telling.tell((TransactionAttempt(1, 1),)).error is None
+    notifier = SpoutNotifier(looks, CALLS, inform=source.informed, batch_number=lambda txid: txid)
+    assert notifier.notify((TransactionAttempt(1, 1),)).error is None
     assert looks.seen == [{0: 40}]

@@ -130,8 +130,8 @@ def test_a_hook_that_asks_for_later_is_told_again_before_anything_is_cut():
 def test_by_default_a_spout_takes_no_notice():
     source = Run(1).coordinator._spout
     source.active = False
-    source.tell_activity()
+    source.notify_activity()
     assert not source.is_ready()
     source.active = True
-    source.tell_activity()
+    source.notify_activity()
     assert source.is_ready()

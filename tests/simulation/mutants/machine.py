@@ -145,8 +145,8 @@ TOLD_FIRST = Mutant(
         Patch(
             COMMITS,
             "            yield phase.publish",
-            "            from coordinator.transactional.machine.run_events import Tell\n\n"
-            "            yield Tell(step.attempts)\n"
+            "            from coordinator.transactional.machine.run_events import NotifySpout\n\n"
+            "            yield NotifySpout(step.attempts)\n"
             "            yield phase.publish",
         ),
     ),

@@ -9,7 +9,7 @@ from tests.simulation.mutants.patch import Patch
 CHAIN = "coordinator/transactional/machine/positions.py"
 OPAQUE = "coordinator/spouts/batch_emitters.py"
 PARTITIONED = "coordinator/spouts/batch_emitters.py"
-TOLD = "coordinator/transactional/telling.py"
+TOLD = "coordinator/transactional/spout_notifier.py"
 
 UNCHAINED = Mutant(
     "positions-unchained",
@@ -88,8 +88,8 @@ LAST_UNTOLD = Mutant(
     (
         Patch(
             TOLD,
-            "        return None if untold is None else Resumed(untold())",
-            "        return None if untold is None else Resumed()",
+            "        return None if unnotified is None else Resumed(unnotified())",
+            "        return None if unnotified is None else Resumed()",
         ),
     ),
 )

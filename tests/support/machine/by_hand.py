@@ -24,15 +24,15 @@ from coordinator.transactional.machine.run_events import (
     Cut,
     Decision,
     NothingToCut,
+    NotifySpout,
     Publish,
     Published,
     Refused,
     RunEvent,
+    SpoutNotified,
     StartCommit,
     StartWave,
     StoreMetadata,
-    Tell,
-    Told,
     Turn,
 )
 from coordinator.transactional.machine.run_machine import RunMachine
@@ -240,8 +240,8 @@ class Driven:
         """The commit phase has run, and what was good is published and told."""
         *_, publish = self.executed(**said)
         assert publish == self.sent
-        assert self.published()[:1] == [Tell(publish.attempts)]
-        assert self.handle(Told()) == []
+        assert self.published()[:1] == [NotifySpout(publish.attempts)]
+        assert self.handle(SpoutNotified()) == []
 
 
 class OpenWave(WaveRecords):

@@ -34,6 +34,7 @@ from coordinator.transactional.machine.run_events import (
     Halt,
     InputState,
     NothingToCut,
+    NotifySpout,
     Publish,
     Published,
     Quarantine,
@@ -41,12 +42,11 @@ from coordinator.transactional.machine.run_events import (
     ReleaseWave,
     Resumed,
     RunEvent,
+    SpoutNotified,
     StartCommit,
     StartWave,
     StoreMetadata,
-    Tell,
     TimePassed,
-    Told,
     Turn,
 )
 from coordinator.transactional.machine.run_machine import RunMachine
@@ -207,7 +207,7 @@ class RandomRun:
         books.receipts = {txid: TransactionAttempt(txid, 1 << 50) for txid in range(1, committed + 1)}
         books.last_group = self.apart.randint(1, committed)
         books.stored_told = self.apart.choice((None, books.last_group - 1, 0))
-        books.heard = set(range(1, self._untold()[0].txid))
+        books.heard = set(range(1, self._unnotified()[0].txid))
         if self.plan.is_opaque:
             self.books.stored["partition.0:1"] = 1
         if self.plan.is_opaque:
@@ -253,7 +253,7 @@ class RandomRun:
         self.group: Group | None = None
         self.late: list[RunEvent] = []
         self.to_tell: Attempts = ()
-        self.told = self._untold()[0].txid - 1 if books.committed else 0
+        self.told = self._unnotified()[0].txid - 1 if books.committed else 0
         self.confirmed = 0 if self._waits() else books.committed
         self.barrier: AskBarrier | None = None
         self.told_error: TransactionError | None = None
@@ -295,10 +295,10 @@ class RandomRun:
         """The run is told what earlier ones have committed and may not have told."""
         if self.books.committed:
             self.kinds["resumed"] += 1
-            self.to_tell = () if self._waits() else self._untold()
-            self._feed(Resumed(self._untold()))
+            self.to_tell = () if self._waits() else self._unnotified()
+            self._feed(Resumed(self._unnotified()))
 
-    def _untold(self) -> Attempts:
+    def _unnotified(self) -> Attempts:
         """What the store says may not have been told: from what it was last told of, or the last group."""
         books = self.books
         first = books.last_group if books.stored_told is None else books.stored_told + 1
@@ -685,7 +685,7 @@ class RandomRun:
                 return self._publish(decision)
             case AskBarrier():
                 self._ask_barrier(decision)
-            case Tell(attempts):
+            case NotifySpout(attempts):
                 return self._tell(attempts)
             case AskForEnd():
                 return self._how_the_input_stands()
@@ -850,7 +850,7 @@ class RandomRun:
                     books.halts[txid] = StateRefusedError
                 self._void_from(txid)
             return Refused(StateRefusedError("drawn"))
-        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        assert publish.notified_txid == (None if self.told == books.committed else self.told)
         assert attempts[-1].txid - self.told <= max(UNRELEASED_MAX, len(attempts)), "too much that is not released"
         self._store(publish)
         self._is_committed(publish)
@@ -874,7 +874,7 @@ class RandomRun:
         else:
             stored = {n.rpartition(":")[0]: v for n, v in books.stored.items() if n.endswith(f":{txid}")}
             assert poison.batch.positions == {s: v for s, v in stored.items() if s.startswith("partition.")}
-        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        assert publish.notified_txid == (None if self.told == books.committed else self.told)
         if self.may_halt and self.quarantine_random.random() < 0.2:
             self.kinds["not set aside"] += 1
             books.poison.clear()
@@ -883,7 +883,7 @@ class RandomRun:
         self.kinds["set aside"] += 1
         books.processed[txid] = AttemptResult(attempt, metadata=dict(poison.batch.positions))
         books.alive[txid], books.wave_of[txid] = attempt, 0
-        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        assert publish.notified_txid == (None if self.told == books.committed else self.told)
         self._store(publish)
         books.poison.clear()
         books.quarantined.append(txid)
@@ -893,7 +893,7 @@ class RandomRun:
     def _is_committed(self, publish: Publish | Quarantine) -> None:
         """What was published has to be told: at once, or once a barrier has confirmed it."""
         books, attempts = self.books, publish.attempts
-        books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
+        books.stored_told, books.last_group = publish.notified_txid, attempts[0].txid
         books.receipts |= {attempt.txid: attempt for attempt in attempts}
         if not self._waits():
             self.to_tell, self.confirmed = attempts, books.committed
@@ -956,7 +956,7 @@ class RandomRun:
             if value is not None:
                 expected[f"note.{name}:{last}"] = value
 
-    def _tell(self, attempts: Attempts) -> Told:
+    def _tell(self, attempts: Attempts) -> SpoutNotified:
         txids = range(self.told + 1, self.confirmed + 1)
         assert attempts == tuple(self.books.receipts[txid] for txid in txids), "told what is not confirmed, or not all"
         assert not self.to_tell or attempts == self.to_tell
@@ -967,7 +967,7 @@ class RandomRun:
             self.told = self.confirmed
         return told
 
-    def _told(self) -> Told:
+    def _told(self) -> SpoutNotified:
         if self.may_halt and self.random.random() < 0.06:
             self.kinds["not told"] += 1
             self.told_error = UserCodeError(component_id="lines", attempt="committed", traceback_text="drawn")
@@ -978,7 +978,7 @@ class RandomRun:
             self.books.issued.clear()
             if self.group is not None:
                 self.group.is_void = True
-        return Told(self.told_error)
+        return SpoutNotified(self.told_error)
 
     def _cancel(self, wave_id: int) -> None:
         self.kinds["cancelled"] += 1

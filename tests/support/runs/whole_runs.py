@@ -109,7 +109,7 @@ def run(
             store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, "", "", run_options.max_quarantined)
         ),
         taken=TakenOver(store.committed_txid, metadata, {}, "", ""),
-        untold=store.last_group,
+        unnotified=store.last_group,
     )
     validated(coordinator._machine)
     with resources, mock.patch.object(stage, "_LazyReader", return_value=store):

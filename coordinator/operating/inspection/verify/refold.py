@@ -88,7 +88,7 @@ def refold(
     with server() as url, closing(RedisTopology(url, scratch.topology_id)) as found:
         for first in sorted({1, last_txid + 1, *(state.began_txid for state in states)}):
             if 1 < first <= last_txid + 1:
-                run_to(scratch, url, RunOptions(last_txid=first - 1, tells_spout=False))
+                run_to(scratch, url, RunOptions(last_txid=first - 1, notifies_spout=False))
             found.empty(state for state in states if 1 < state.began_txid == first)
         refolded = found.records().image(states)
     return Refolded(refolded, _moved(topology, stored.metadata, refolded.metadata, last_txid))

@@ -10,10 +10,10 @@ from coordinator.transactional.machine.run_events import (
     CancelWave,
     Halt,
     ReleaseWave,
+    SpoutNotified,
     StartCommit,
     StartWave,
     TimePassed,
-    Told,
 )
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
@@ -87,7 +87,7 @@ def test_a_group_that_was_reported_cannot_be_failed_by_hand():
     driven, group, (first, _) = committing_group()
     driven.handle(group)
     driven.published()
-    driven.handle(Told())
+    driven.handle(SpoutNotified())
     assert driven.handle(FailedByHand(first, BY_HAND, group)) == []
 
 

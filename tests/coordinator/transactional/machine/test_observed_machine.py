@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from coordinator.transactional.engine import GroupCrashed
-from coordinator.transactional.machine.run_events import AskForEnd, Decision, Publish, StartCommit, Tell, Told
+from coordinator.transactional.machine.run_events import (
+    AskForEnd,
+    Decision,
+    NotifySpout,
+    Publish,
+    SpoutNotified,
+    StartCommit,
+)
 from coordinator.transactional.machine.transaction_record import AttemptState
 from state.attempt import TransactionAttempt
 from tests.support.machine.by_hand import ByHand, ScriptedSource, snapshot, store, wave
@@ -189,8 +196,8 @@ class ObservedMachine(RuleBasedStateMachine):
             self.commit(prefix)
             self.restart()
         else:
-            assert self.by_hand.published() == [Tell(prefix)]
-            assert self.by_hand.handle(Told()) == []
+            assert self.by_hand.published() == [NotifySpout(prefix)]
+            assert self.by_hand.handle(SpoutNotified()) == []
             self.commit(prefix)
 
     def commit(self, prefix):

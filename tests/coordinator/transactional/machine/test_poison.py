@@ -18,12 +18,12 @@ from coordinator.transactional.machine.run_events import (
     Halt,
     InputState,
     NothingToCut,
+    NotifySpout,
     Quarantine,
     Refused,
+    SpoutNotified,
     StartWave,
-    Tell,
     TimePassed,
-    Told,
 )
 from coordinator.watching.failure_cause import CrashKind
 from state.commits.quarantine import BatchInput, PoisonCause
@@ -190,8 +190,8 @@ class TestOrder:
         run.commit()
         publish = published_poison(run.turn())
         assert [attempt.txid for attempt in publish.attempts] == [2]
-        assert run.published() == [Tell(publish.attempts)]
-        assert run.handle(Told()) == []
+        assert run.published() == [NotifySpout(publish.attempts)]
+        assert run.handle(SpoutNotified()) == []
         assert emitted(run.turn()) == [3]
 
     def test_the_next_one_is_cut_from_the_metadata_of_the_one_set_aside(self):

@@ -28,7 +28,7 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.poison import reach_of
 from coordinator.transactional.machine.processing import Processing
 from coordinator.transactional.machine.releases import Releases
-from coordinator.transactional.machine.run_events import Done, Halt, Publish, StartWave, StoreMetadata, Tell
+from coordinator.transactional.machine.run_events import Done, Halt, NotifySpout, Publish, StartWave, StoreMetadata
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import AttemptState
@@ -137,7 +137,7 @@ def cut_the_next(self, nothing):
 def tell_first(self, phase, event, *, judge=Commits._judge):
     for decision in judge(self, phase, event):
         if isinstance(decision, Publish):
-            yield Tell(decision.attempts)
+            yield NotifySpout(decision.attempts)
         yield decision
 
 
@@ -241,7 +241,7 @@ def any_barrier(self, event, *, confirmed=Releases.confirmed):
 
 def tell_all_but_the_last(self, attempts):
     self._notifying = attempts[:-1] or attempts
-    return Tell(self._notifying)
+    return NotifySpout(self._notifying)
 
 
 def ask_again(self, *, due=Releases.due):
@@ -249,7 +249,7 @@ def ask_again(self, *, due=Releases.due):
     yield from due(self)
 
 
-def forget_untold(self, untold):
+def forget_untold(self, unnotified):
     yield from ()
 
 
@@ -312,10 +312,10 @@ PLANTED = {
     "a barrier speaks for what was committed after it": planted(Releases, "confirmed", tell_all),
     "any barrier is taken for the one that is out": planted(Releases, "confirmed", any_barrier),
     "a barrier every turn": planted(Releases, "due", ask_again),
-    "the last transaction of a notification is left out": planted(Releases, "_tell", tell_all_but_the_last),
+    "the last transaction of a notification is left out": planted(Releases, "_notify", tell_all_but_the_last),
     "done before everything is confirmed": planted(Releases, "is_pending", lambda self: False),
     "what earlier runs did not tell is forgotten": planted(Releases, "resumed", forget_untold),
-    "a commit does not say how far the spout was told": planted(Releases, "told_txid", None),
+    "a commit does not say how far the spout was told": planted(Releases, "notified_txid", None),
     "no bound on what is not released": planted(Releases, "has_room", lambda self, count: True),
     "poison set aside before its turn": planted(Failures, "due_poison", set_aside_early),
     "poison that a lower failure leaves standing": planted(Failures, "_drop_from", keep_poison),

@@ -16,12 +16,12 @@ from coordinator.transactional.machine.run_events import (
     Done,
     Halt,
     InputState,
+    NotifySpout,
     Publish,
     Resumed,
+    SpoutNotified,
     StartCommit,
-    Tell,
     TimePassed,
-    Told,
     Turn,
 )
 from coordinator.transactional.options import RunOptions
@@ -46,10 +46,10 @@ def commit(by_hand, attempt, decided=()):
     return by_hand.published()
 
 
-def told_txid(by_hand):
+def notified_txid(by_hand):
     """How far the spout was told, as the last commit says."""
     assert by_hand.sent is not None
-    return by_hand.sent.told_txid
+    return by_hand.sent.notified_txid
 
 
 def error_of(decisions):
@@ -68,16 +68,16 @@ def barriers(decisions):
 
 def test_at_level_memory_a_group_is_told_at_once_and_no_barrier_is_asked_for():
     by_hand, window = started(commit_group_max=1)
-    assert commit(by_hand, window[1]) == [Tell((window[1],))]
-    assert by_hand.handle(Told()) == []
+    assert commit(by_hand, window[1]) == [NotifySpout((window[1],))]
+    assert by_hand.handle(SpoutNotified()) == []
     assert barriers(by_hand.turn()) == []
     assert by_hand.machine.released_txid == 1
 
 
 def test_at_level_memory_a_run_begins_by_telling_what_earlier_ones_may_not_have_told():
     by_hand = ByHand(committed_txid=5, metadata={5: "m"})
-    assert by_hand.handle(Resumed(UNTOLD)) == [Tell(UNTOLD)]
-    assert by_hand.handle(Told()) == []
+    assert by_hand.handle(Resumed(UNTOLD)) == [NotifySpout(UNTOLD)]
+    assert by_hand.handle(SpoutNotified()) == []
     assert barriers(by_hand.turn()) == []
 
 
@@ -89,8 +89,8 @@ def test_a_committed_group_is_told_once_the_barrier_after_it_is_confirmed():
     assert commit(by_hand, window[1]) == []
     assert barriers(by_hand.turn()) == [AskBarrier(up_to_txid=1, confirmed_txid=0)]
     assert by_hand.machine.released_txid == 0
-    assert by_hand.handle(BarrierConfirmed(1, 0.0)) == [Tell((window[1],))]
-    assert by_hand.handle(Told()) == []
+    assert by_hand.handle(BarrierConfirmed(1, 0.0)) == [NotifySpout((window[1],))]
+    assert by_hand.handle(SpoutNotified()) == []
     assert by_hand.machine.released_txid == 1
 
 
@@ -101,10 +101,10 @@ def test_groups_committed_while_a_barrier_is_out_share_the_next_one():
     commit(by_hand, window[2])
     commit(by_hand, window[3])
     assert barriers(by_hand.turn()) == []
-    assert by_hand.handle(BarrierConfirmed(1, 0.0)) == [Tell((window[1],))]
-    by_hand.handle(Told())
+    assert by_hand.handle(BarrierConfirmed(1, 0.0)) == [NotifySpout((window[1],))]
+    by_hand.handle(SpoutNotified())
     assert barriers(by_hand.turn()) == [AskBarrier(up_to_txid=3, confirmed_txid=1)]
-    assert by_hand.handle(BarrierConfirmed(3, 0.0)) == [Tell((window[2], window[3]))]
+    assert by_hand.handle(BarrierConfirmed(3, 0.0)) == [NotifySpout((window[2], window[3]))]
 
 
 def test_the_answer_to_another_barrier_releases_nothing():
@@ -118,28 +118,28 @@ def test_the_answer_to_another_barrier_releases_nothing():
 def test_a_commit_says_how_far_the_spout_was_told_only_if_that_is_not_everything_before():
     by_hand, window = waiting()
     commit(by_hand, window[1])
-    assert told_txid(by_hand) is None
+    assert notified_txid(by_hand) is None
     commit(by_hand, window[2])
-    assert told_txid(by_hand) == 0
+    assert notified_txid(by_hand) == 0
     by_hand.turn()
     by_hand.handle(BarrierConfirmed(1, 0.0))
-    by_hand.handle(Told())
+    by_hand.handle(SpoutNotified())
     commit(by_hand, window[3])
-    assert told_txid(by_hand) == 1
+    assert notified_txid(by_hand) == 1
 
 
 def test_a_run_begins_by_confirming_what_earlier_ones_committed_before_it_tells_it():
     by_hand = ByHand(ScriptedSource(), committed_txid=5, metadata={5: "m"}, durability="fsync")
     assert by_hand.handle(Resumed(UNTOLD)) == []
     assert by_hand.turn() == [AskBarrier(up_to_txid=5, confirmed_txid=0), AskForEnd()]
-    assert by_hand.handle(BarrierConfirmed(5, 0.0)) == [Tell(UNTOLD)]
+    assert by_hand.handle(BarrierConfirmed(5, 0.0)) == [NotifySpout(UNTOLD)]
 
 
 def test_commits_say_how_far_the_spout_was_told_by_earlier_runs():
     by_hand = ByHand(ready(), committed_txid=5, metadata={5: "m"}, durability="fsync")
     by_hand.handle(Resumed(UNTOLD))
     commit(by_hand, attempts_in(by_hand.turn())[6])
-    assert told_txid(by_hand) == 3
+    assert notified_txid(by_hand) == 3
 
 
 # The end
@@ -151,7 +151,7 @@ def test_a_run_is_not_done_before_everything_is_confirmed():
     assert by_hand.turn() == [AskBarrier(1, 0), AskForEnd()]
     assert by_hand.handle(EXHAUSTED) == []
     by_hand.handle(BarrierConfirmed(1, 0.0))
-    by_hand.handle(Told())
+    by_hand.handle(SpoutNotified())
     by_hand.turn()
     assert by_hand.handle(EXHAUSTED) == [Done()]
 
@@ -224,7 +224,7 @@ def test_commits_stop_when_as_much_is_unreleased_as_has_receipts_and_continue_on
     by_hand.ack(window[3])
     assert not any(isinstance(decision, StartCommit) for decision in by_hand.turn(3.0))
     by_hand.handle(BarrierConfirmed(1, 4.0))
-    by_hand.handle(Told())
+    by_hand.handle(SpoutNotified())
     assert StartCommit(1, (window[3],), composed=True) in by_hand.turn(4.0)
     assert by_hand.handle(TimePassed(63.5)) == []  # no longer blocked
 
@@ -253,7 +253,7 @@ def test_a_group_larger_than_the_bound_is_committed_alone():
 
 
 def refusal():
-    return Told(UserCodeError(component_id="lines", attempt="1", traceback_text="drawn"))
+    return SpoutNotified(UserCodeError(component_id="lines", attempt="1", traceback_text="drawn"))
 
 
 def test_a_spout_that_cannot_be_told_ends_the_run_and_the_group_that_is_under_way_is_given_up():

@@ -24,15 +24,15 @@ from coordinator.transactional.machine.run_events import (
     Done,
     Halt,
     InputState,
+    NotifySpout,
     Publish,
     Published,
     ReleaseWave,
+    SpoutNotified,
     StartCommit,
     StartWave,
     StoreMetadata,
-    Tell,
     TimePassed,
-    Told,
     Turn,
 )
 from coordinator.watching.failure_cause import CrashKind
@@ -437,8 +437,8 @@ def test_a_group_is_published_then_told_then_its_wave_released():
     write_set = counted(1)
     write_set.then(counted(2))
     assert driven.executed() == [Publish(attempts, write_set, MetadataChanges(forgets=("coordinator:1",)))]
-    assert driven.handle(Published(9.0)) == [Tell(attempts), ReleaseWave(1)]
-    assert driven.handle(Told()) == []
+    assert driven.handle(Published(9.0)) == [NotifySpout(attempts), ReleaseWave(1)]
+    assert driven.handle(SpoutNotified()) == []
 
 
 def test_an_attempt_whose_commit_was_sent_is_never_failed_or_issued_again():
@@ -454,7 +454,7 @@ def test_an_attempt_whose_commit_was_sent_is_never_failed_or_issued_again():
     assert snapshot(by_hand) == before
     assert by_hand.fail(attempts[3]) == []
     assert by_hand.turn()[0] == wave(1, (3, 4, "cut 3 of 3"))
-    assert by_hand.published() == [Tell((attempts[1], attempts[2]))]
+    assert by_hand.published() == [NotifySpout((attempts[1], attempts[2]))]
 
 
 def test_the_store_answers_only_what_was_sent():
@@ -526,7 +526,7 @@ def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_
         by_hand.turn()
         by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
         by_hand.published(call_s=call_s)
-        by_hand.handle(Told())
+        by_hand.handle(SpoutNotified())
     assert [record.getMessage().split(" in one call")[0] for record in caplog.records] == [
         "transaction 2, with 1,000 changes, kept the server busy for 0.11 s",
         "transaction 4, with 1,000 changes, kept the server busy for 0.30 s",
@@ -640,9 +640,9 @@ def test_a_spout_that_cannot_be_told_gets_nothing_more_published():
         by_hand.ack(attempt)
     by_hand.turn()
     by_hand.executed()
-    assert by_hand.published() == [Tell((attempts[1],))]
+    assert by_hand.published() == [NotifySpout((attempts[1],))]
     error = UserCodeError(component_id="lines", attempt="committed", traceback_text="mine")
-    assert by_hand.handle(Told(error)) == []
+    assert by_hand.handle(SpoutNotified(error)) == []
     assert by_hand.turn() == [Halt(error)]
     assert by_hand.machine.is_idle()
 
@@ -651,7 +651,7 @@ def test_a_spout_that_cannot_be_told_what_earlier_runs_committed_is_asked_nothin
     source = ready()
     by_hand = ByHand(source)
     error = UserCodeError(component_id="lines", attempt="committed", traceback_text="mine")
-    assert by_hand.handle(Told(error)) == []
+    assert by_hand.handle(SpoutNotified(error)) == []
     assert by_hand.turn() == [Halt(error)]
     assert source.asked == []
 
@@ -768,7 +768,7 @@ def test_a_group_that_has_run_early_is_published_after_the_next_wave_is_started(
     assert processed_early(driven, 1, att(1, 1), att(2, 2)) == []
     decisions = driven.turn()
     assert [type(each) for each in decisions] == [StartWave, Publish]
-    assert driven.published() == [Tell((att(1, 1), att(2, 2))), ReleaseWave(1)]
+    assert driven.published() == [NotifySpout((att(1, 1), att(2, 2))), ReleaseWave(1)]
 
 
 def test_a_group_that_has_run_early_is_published_before_the_next_wave_if_the_engine_does_not_overlap():

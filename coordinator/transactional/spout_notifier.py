@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from coordinator.spouts.committing import SpoutCommitter
-from coordinator.transactional.machine.run_events import Resumed, Told
+from coordinator.transactional.machine.run_events import Resumed, SpoutNotified
 from coordinator.transactional.spout_calls import SpoutCalls
 from state.attempt import Attempts, TransactionAttempt
 from state.errors import TransactionError
@@ -18,7 +18,7 @@ from state.printable import said_by
 _LOG = logging.getLogger("txbatch")
 
 
-class Telling:
+class SpoutNotifier:
     """Notifies one run's committer, on the run's thread.
 
     Args:
@@ -26,8 +26,8 @@ class Telling:
         calls: calls it.
         inform: lets the coordinator, whose view a committer may share, know how far the run is.
         batch_number: txid -> the spout's number of that batch, 0 if it is none of the spout's.
-        untold: returns the transactions that earlier runs committed without a certain notification; asked just before
-            they are notified, since the server may lose them meanwhile.
+        unnotified: returns the transactions that earlier runs committed without a certain notification; asked just
+            before they are notified, since the server may lose them meanwhile.
         quarantined_txids: returns the txids of the batches that are quarantined now.
         quarantined_batches: returns what is stored of these, as `SpoutCommitter.keep` takes it.
     """
@@ -39,28 +39,28 @@ class Telling:
         *,
         inform: Callable[[], object],
         batch_number: Callable[[int], int],
-        untold: Callable[[], Attempts] = tuple,
+        unnotified: Callable[[], Attempts] = tuple,
         quarantined_txids: Callable[[], Collection[int]] = tuple,
         quarantined_batches: Callable[[], Collection[Any]] = tuple,
     ) -> None:
         self._committer, self._calls = committer, calls
         self._inform, self._batch_number = inform, batch_number
-        self._untold: Callable[[], Attempts] | None = untold
+        self._unnotified: Callable[[], Attempts] | None = unnotified
         self._quarantined_txids, self._quarantined_batches = quarantined_txids, quarantined_batches
 
     def resume(self) -> Resumed | None:
-        """Returns, once, what `untold` returns; None from then on."""
-        untold, self._untold = self._untold, None
-        return None if untold is None else Resumed(untold())
+        """Returns, once, what `unnotified` returns; None from then on."""
+        unnotified, self._unnotified = self._unnotified, None
+        return None if unnotified is None else Resumed(unnotified())
 
-    def tell(self, attempts: Attempts) -> Told:
+    def notify(self, attempts: Attempts) -> SpoutNotified:
         """Notifies of a durable group, in order, under the spout's own numbers of its batches.
 
         A quarantined batch is left out until it is republished: what that needs must not be freed before. After an
         error nothing more may be published: a later commit would record this group as notified.
         """
         if self._committer is None:
-            return Told(None)
+            return SpoutNotified(None)
         self._inform()
         left_out = self._quarantined_txids()
         numbers = {each: self._batch_number(each.txid) for each in attempts if each.txid not in left_out}
@@ -68,12 +68,12 @@ class Telling:
         try:
             quarantined = self._quarantined_batches() if left_out else ()
             if known:
-                self._tell(self._committer, known, quarantined)
+                self._notify(self._committer, known, quarantined)
         except TransactionError as error:
-            return Told(error)
-        return Told(None)
+            return SpoutNotified(error)
+        return SpoutNotified(None)
 
-    def _tell(
+    def _notify(
         self, committer: SpoutCommitter, attempts: Sequence[TransactionAttempt], quarantined: Collection[Any]
     ) -> None:
         last = attempts[-1]
