@@ -69,12 +69,12 @@ def run(topology: Topology, **asked: Unpack[RunKeywords]) -> RunStatistics:
         on_step: called before each step of the start, with a phrase that says what is about to be started.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
-        replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
-            removes its record in the same step. It first commits what an earlier run has begun, and reads no new
-            input. None, the default, reads the input and replays nothing.
-        replay_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead letters, or
-            those of the components, as new transactions, each exactly once, through the components that refused them,
-            and removes them in the same step. Otherwise as `replay`, which it excludes.
+        republish: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once,
+            and removes its record in the same step. It first commits what an earlier run has begun, and reads no new
+            input. None, the default, reads the input and republishes nothing.
+        republish_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead letters,
+            or those of the components, as new transactions, each exactly once, through the components that refused
+            them, and removes them in the same step. Otherwise as `republish`, which it excludes.
         observers: functions that are notified of waves, commits and failures as they happen, on the run's thread; see
             `coordinator.watching.run_observer`. `on_progress` is for figures to show, this is for metrics and traces.
         engine: "spark", or "local" for the same stages in this process, without Spark and Java; see docs/spark.md.

@@ -54,8 +54,8 @@ class RunKeywords(QueryKeywords, total=False):
     conf: Mapping[str, str] | None
     on_start: OnStart | None
     on_step: OnStep | None
-    replay: Sequence[int] | str | None
-    replay_letters: LettersGiven | None
+    republish: Sequence[int] | str | None
+    republish_letters: LettersGiven | None
     observers: Sequence[Observer]
     engine: str
 
@@ -78,8 +78,8 @@ class RunRequest:
     on_step: OnStep | None = None
     on_progress: Callable[[RunStatistics], None] | None = None
     factory_module: str | None = None
-    replay: Sequence[int] | str | None = None
-    replay_letters: LettersGiven | None = None
+    republish: Sequence[int] | str | None = None
+    republish_letters: LettersGiven | None = None
     observers: Sequence[Observer] = ()
     intake: Intake | None = None
     engine: str = EngineName.SPARK
@@ -102,11 +102,11 @@ class RunRequest:
         Raises:
             TopologyError: the arguments exclude each other, or name nothing that can be published again.
         """
-        if self.replay_letters is None:
-            return None if self.replay is None else RepublishChoice.of(self.replay)
-        if self.replay is not None:
-            raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
-        return LetterChoice.of(self.replay_letters)
+        if self.republish_letters is None:
+            return None if self.republish is None else RepublishChoice.of(self.republish)
+        if self.republish is not None:
+            raise TopologyError("arguments republish and republish_letters exclude each other; run one after the other")
+        return LetterChoice.of(self.republish_letters)
 
     def check_engine(self, topology: Topology) -> None:
         """Checks that the engine can run what is asked for.

@@ -6,7 +6,7 @@
     ├── TopologyError               fix the wiring; nothing was started
     ├── SourceError                 the input is missing, has changed or cannot be read
     │   ├── BadInputError           a record of it is bad: fix it, skip it, or quarantine its batch
-    │   └── NotReplayableError      a quarantined batch can no longer be read: restore the input
+    │   └── NotRepublishableError      a quarantined batch can no longer be read: restore the input
     ├── UserCodeError               a bolt or spout raised: fix it, then run again
     ├── ReplayLimitError            one txid failed too often: look at the reason
     ├── QuarantineFullError         too many batches are quarantined: look at them first
@@ -100,10 +100,10 @@ class BadInputError(SourceError):
     trouble = Trouble.BAD_RECORD
 
 
-class NotReplayableError(SourceError):
+class NotRepublishableError(SourceError):
     """The spout cannot emit a quarantined batch again as it was: its data is gone, or has other bounds now."""
 
-    trouble = Trouble.NOT_REPLAYABLE
+    trouble = Trouble.NOT_REPUBLISHABLE
 
     def __init__(self, txid: int, reason: str) -> None:
         super().__init__(txid, reason)
@@ -111,7 +111,7 @@ class NotReplayableError(SourceError):
 
     def __str__(self) -> str:
         return (
-            f"quarantined txid {self.txid} cannot be replayed: {self.reason}; its record is kept: restore that part "
+            f"quarantined txid {self.txid} cannot be republished: {self.reason}; its record is kept: restore that part "
             "of the input, or drop the record"
         )
 

@@ -38,7 +38,7 @@ class Trouble(StrEnum):
     OTHER_SOURCE = "other-source"
     BAD_RECORD = "bad-record"
     DEAD_LETTER_LIMIT = "dead-letter-limit"
-    NOT_REPLAYABLE = "not-replayable"
+    NOT_REPUBLISHABLE = "not-republishable"
     # who owns the topology
     FENCED = "fenced"
     DROPPED = "dropped"

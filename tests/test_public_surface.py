@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SURFACE = {
     "state": """
         BadInputError DeadLetter EmbeddedServer EngineError FailedException FencedError HashState HyperLogLogState
-        ListState NotDurableError NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot
+        ListState NotDurableError NotRepublishableError QuarantineFullError ReplayLimitError SetState Snapshot
         SortedSetState SourceError StateFamily StateRefusedError StateUnreachableError StreamState TopologyError
         TransactionAttempt TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,

@@ -15,7 +15,7 @@ class Batch(NamedTuple):
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
         number: what the spout knows the batch by, if that is not the txid: it does not count republished
             batches, and these keep the number they were first read with.
-        scopes: the partitions to read when an opaque spout replays a quarantined batch; None reads all.
+        scopes: the partitions to read when an opaque spout reads a quarantined batch again; None reads all.
         is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
             stream, the index of the receiver.
         byte_count: about how much input it reads; 0 if unknown.

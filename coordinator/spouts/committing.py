@@ -1,4 +1,4 @@
-"""Spouts that are told what is durable, to acknowledge it upstream or to free what they held for a replay.
+"""Spouts that are notified of what is durable, to acknowledge it upstream or to free what a retry would need.
 
 They are told in the driver, after the commit: persist first, then tell. Executors take no part, so a commit can never
 be counted among the tuples of a batch.
@@ -28,7 +28,7 @@ class SpoutCommitter(ABC):
     def commit(self, attempt: TransactionAttempt) -> None:
         """Called when an attempt is as durable as the run has asked, in txid order, at least once for every txid.
 
-        A batch that was quarantined is told when it is replayed, under its old txid, and never if it is dropped.
+        A quarantined batch is notified of when it is republished, under its old txid, and never if it is dropped.
 
         See `RunOptions.durability`. A run begins by telling the transactions that earlier runs committed last, because
         it cannot know whether they got that far. So make it idempotent by ``attempt.txid``, across processes.

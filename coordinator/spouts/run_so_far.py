@@ -15,7 +15,7 @@ from typing import Any
 class RunSoFar:
     """How far a topology is, over this run and earlier ones.
 
-    A spout's txids number its own batches: replays of quarantined batches are left out.
+    A spout's txids number its own batches: republished batches are left out.
 
     Attributes:
         last_txid: the highest txid that was cut, 0 if there is none; the next one is one higher.

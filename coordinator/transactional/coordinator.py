@@ -305,8 +305,8 @@ class Coordinator:
                 sum(own.operations() for own in writes.states.values()),
                 answer.byte_count,
                 publish.reports,
-                replayed_txid=0 if republished is None or republished.letters else republished.txid,
-                replayed_letters=0 if republished is None else len(republished.letters),
+                republished_txid=0 if republished is None or republished.letters else republished.txid,
+                republished_letters=0 if republished is None else len(republished.letters),
                 letter_count=letter_count(writes),
                 expired_count=answer.expired_count,
             )

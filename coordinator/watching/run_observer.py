@@ -149,8 +149,8 @@ class GroupCommitted:
         byte_count: size of the commit.
         reports: of the commit tasks; their results begin with those on these attempts, in this order.
         is_set_aside: the only transaction is empty, because its batch was quarantined.
-        replayed_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
-        replayed_letters: how many dead letters the only transaction replays.
+        republished_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
+        republished_letters: how many dead letters the only transaction publishes.
         letter_count: dead letters that were stored with it.
         expired_count: parts of states whose time had come when they were written.
     """
@@ -161,8 +161,8 @@ class GroupCommitted:
     byte_count: int
     reports: tuple[TaskReport, ...] = ()
     is_set_aside: bool = False
-    replayed_txid: int = 0
-    replayed_letters: int = 0
+    republished_txid: int = 0
+    republished_letters: int = 0
     letter_count: int = 0
     expired_count: int = 0
 

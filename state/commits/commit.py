@@ -52,7 +52,7 @@ class CommitStatus(StrEnum):
     PAUSED = "PAUSED"
     """A shard has not staged anything: somebody reads all shards, and asks to wait."""
     GONE = "GONE"
-    """The quarantined batch that the commit replays was dropped or replayed before."""
+    """The quarantined batch that the commit publishes was dropped or published before."""
 
 
 class RefusalCause(StrEnum):
@@ -64,7 +64,7 @@ class RefusalCause(StrEnum):
     LETTERS_FULL = "LETTERS_FULL"
     """LIMIT: there is no room for more dead letters."""
     LETTER_GONE = "LETTER_GONE"
-    """TYPE: a dead letter that the commit replays was dropped."""
+    """TYPE: a dead letter that the commit publishes was dropped."""
     KEY_GONE = "KEY_GONE"
     """REGRESSED: the topology's own record is not there."""
     FIELD_DAMAGED = "FIELD_DAMAGED"

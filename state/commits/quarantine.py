@@ -1,7 +1,7 @@
 """A quarantined batch: what re-creates it, why it was set aside, and when. Pure.
 
 A record is written by the commit that publishes its transaction empty, and removed by the commit that publishes the
-replay, or by an operator's drop. It is one value of a hash, packed, so that it is read whole or not at all.
+batch again, or by an operator's drop. It is one value of a hash, packed, so that it is read whole or not at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BatchInput:
     """Everything a spout needs to emit a batch again, exactly.
 
     Attributes:
-        number: what the spout knows the batch by; the txid, unless batches were replayed before it was cut.
+        number: what the spout knows the batch by; the txid, unless batches were republished before it was cut.
         metadata: as the spout's coordinator cut it.
         positions: scope -> what is stored of each partition: its part of the batch, or where that part ended.
         starts: scope -> where each partition's part began; only of spouts that cut every attempt again.

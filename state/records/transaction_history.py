@@ -73,11 +73,11 @@ class KnownTransaction:
     Attributes:
         history_from: the lowest txid that may have a record; None if no commit has made one yet.
         receipt: what was published for it, None if that is not known any more, or it is not committed.
-        metadata: scope -> metadata: what it was cut from, or will be. That of a replay is carried over from the
-            transaction below, for the next one to be cut from: the replay itself contained none of it.
+        metadata: scope -> metadata: what it was cut from, or will be. That of a republished batch is carried
+            over from the transaction below, for the next one to be cut from: it contained none of it itself.
         left_out: scope -> size in bytes of metadata that was too long to keep.
         source_fingerprint: of the input of the last run.
-        has_replay_mark: it is stored that it was a replay of what had been set aside; old marks are forgotten.
+        has_republication_mark: it is stored that it republished what had been set aside; old marks are forgotten.
     """
 
     txid: int
@@ -89,13 +89,15 @@ class KnownTransaction:
     story: TransactionStory | None = None
     is_quarantined: bool = False
     source_fingerprint: str = ""
-    has_replay_mark: bool = False
+    has_republication_mark: bool = False
 
     @property
-    def is_replay(self) -> bool:
+    def is_republication(self) -> bool:
         """Whether it published what had been set aside, and nothing of the input."""
         story = self.story
-        return self.has_replay_mark or (story is not None and bool(story.replay_of or story.replayed_letters))
+        return self.has_republication_mark or (
+            story is not None and bool(story.republishes or story.republished_letters)
+        )
 
     @property
     def is_committed(self) -> bool:

@@ -63,8 +63,8 @@ class TransactionStory:
         tuples: tuples that the spout emitted.
         components: component id -> what it has done.
         set_aside: its batch was quarantined, and it was committed empty.
-        replay_of: the quarantined txid that it published; 0 if none.
-        replayed_letters: dead letters that it published.
+        republishes: the quarantined txid that it published; 0 if none.
+        republished_letters: dead letters that it published.
     """
 
     cut_at: float = 0.0
@@ -80,8 +80,8 @@ class TransactionStory:
     tuples: int = 0
     components: dict[str, ComponentStory] = field(default_factory=dict)
     set_aside: bool = False
-    replay_of: int = 0
-    replayed_letters: int = 0
+    republishes: int = 0
+    republished_letters: int = 0
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))

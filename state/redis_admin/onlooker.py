@@ -104,7 +104,7 @@ class Onlooker:
         Metadata is read before the history, into which a commit may move it meanwhile, so it cannot be missed.
         """
         keys, call, name = Keys(topology_id), self._connection.call, str(txid)
-        metadata, has_replay_mark = self._metadata(keys, txid)
+        metadata, has_republication_mark = self._metadata(keys, txid)
         record = call("HGET", keys.history, name)
         receipt = call("HGET", keys.receipts, name)
         story = self._connection.call_or_none("HGET", keys.stories, name)
@@ -119,7 +119,7 @@ class Onlooker:
             history_from=None if history_from is None else _txid(keys, history_from),
             receipt=parse_receipt(keys, _text_or_empty(receipt)) if kept is None else kept.receipt,
             metadata=_of_sources(metadata if kept is None else {**kept.metadata, **metadata}),
-            has_replay_mark=has_replay_mark,
+            has_republication_mark=has_republication_mark,
             left_out={} if kept is None else kept.left_out,
             story=None if story is None else story_of(text_of(story)),
             is_quarantined=is_quarantined,
@@ -171,10 +171,10 @@ class Onlooker:
         return ListedTopology(topology_id, committed, fence, found[2] is not None, owners(pulse, fence), connected)
 
     def _metadata(self, keys: Keys, txid: int) -> tuple[dict[str, Any], bool]:
-        """Returns scope -> what is still stored as metadata of a transaction, and whether it is marked as a replay.
+        """Returns scope -> what is still stored as metadata of a transaction, and whether it is marked as republished.
 
-        The whole hash is as large as a window. Notes, and the numbers of replays, are the run's own, and no part of
-        what a transaction contained.
+        The whole hash is as large as a window. Notes, and the numbers of republished batches, are the run's own, and no
+        part of what a transaction contained.
         """
         stored = {
             text_of(name): bytes(value) for name, value in pairs_of(self._connection.call("HGETALL", keys.metadata))

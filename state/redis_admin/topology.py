@@ -56,8 +56,8 @@ class RedisTopology(RedisSlot):
     def discard(self, record: QuarantineRecord) -> bool:
         """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.
 
-        A run that replays the batch meanwhile either has published it before, or finds the record gone and publishes
-        nothing of it. Returns whether this call has removed exactly that record, not whether there was one.
+        A run that republishes the batch meanwhile has either published it before, or finds the record gone and
+        publishes nothing of it. Returns whether this call has removed exactly that record, not whether there was one.
         """
         txid, packed = str(record.txid), record.packed()
         return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"

@@ -45,7 +45,7 @@ _ADVICE = {
         "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id} --until "
         "TXID`, or raise the limit with builder.set_dead_letters(total=...)"
     ),
-    RefusalCause.LETTER_GONE: ", and nothing was published; run the replay again for the others",
+    RefusalCause.LETTER_GONE: ", and nothing was published; republish the others again",
     RefusalCause.OPERATIONS: "; cut smaller transactions",
 }
 """Why a commit was refused -> what to do, to be added to what the library says; {id} is the topology's."""

@@ -248,7 +248,7 @@ def test_what_does_not_fit_the_topology_or_itself_is_refused_at_once(topology, a
 def test_the_arguments_of_an_entrance_are_shown_one_by_one_and_no_others_are_taken():
     shown = inspect.signature(start).parameters
     assert [*inspect.signature(run).parameters] == [*shown]
-    assert shown.keys() - inspect.signature(exactly_once).parameters.keys() >= {"spark", "engine", "replay"}
+    assert shown.keys() - inspect.signature(exactly_once).parameters.keys() >= {"spark", "engine", "republish"}
     assert (shown["master"].default, shown["options"].default, shown["master"].annotation) == ("local[*]", None, "str")
     for entrance in (run, start):
         with pytest.raises(TypeError, match="unexpected keyword argument 'redis'"):

@@ -49,7 +49,7 @@ def test_a_refused_transfer_is_made_by_a_replay_once_there_is_money(tmp_path):
         assert run.state("balances") == {"bank": -35, "ann": 35}
         run.close()
 
-        again = cluster.submit(topology(f"{tmp_path}/*.jsonl"), replay_letters="all")
+        again = cluster.submit(topology(f"{tmp_path}/*.jsonl"), republish_letters="all")
         again.run_until_idle()
         assert again.state("balances") == {"bank": -35, "ann": 15, "bob": 20}
         assert again.dead_letters() == []

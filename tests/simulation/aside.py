@@ -54,19 +54,19 @@ class AsideSimulation(PoisonSimulation):
         self._released: dict[int, int] = {}
 
     def _next_replay(self) -> RepublishChoice | LetterChoice | None:
-        due = [replay for replay, stored in self._stored() if self._is_due(stored)]
+        due = [choice for choice, stored in self._stored() if self._is_due(stored)]
         return self._random.choice(due) if due else None
 
     def _stored(self) -> list[tuple[RepublishChoice | LetterChoice, Sequence[Any]]]:
         return [(RepublishChoice(), self._records_now()), (LetterChoice(), self._letters_now())]
 
-    def _post(self, replay: RepublishChoice | LetterChoice | None) -> PoisonPost:
-        is_fixed = isinstance(replay, LetterChoice)
-        return PoisonPost(self._poison if replay is None else frozenset(), frozenset() if is_fixed else self._bad)
+    def _post(self, republish: RepublishChoice | LetterChoice | None) -> PoisonPost:
+        is_fixed = isinstance(republish, LetterChoice)
+        return PoisonPost(self._poison if republish is None else frozenset(), frozenset() if is_fixed else self._bad)
 
-    def _program_for(self, replay: RepublishChoice | LetterChoice | None) -> Program:
-        program = super()._program_for(replay)
-        if not isinstance(replay, LetterChoice):
+    def _program_for(self, republish: RepublishChoice | LetterChoice | None) -> Program:
+        program = super()._program_for(republish)
+        if not isinstance(republish, LetterChoice):
             return program
         return replace(program, topology=with_letter_streams(program.topology))
 

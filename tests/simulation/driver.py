@@ -47,7 +47,7 @@ class Driver(DriverProcess):
         program: what it is started with.
         pickle: makes shipped specs.
         options: of the run, beside those that are drawn.
-        replay: the quarantined batches or dead letters that it replays.
+        republish: the quarantined batches or dead letters that it replays.
 
     Attributes:
         confirmed: (txid, attempt id) of what the server has told it that it holds.
@@ -65,7 +65,7 @@ class Driver(DriverProcess):
         pickle: Callable[[str, Any], bytes],
         ended: Ended,
         options: Mapping[str, Any] | None = None,
-        replay: RepublishChoice | LetterChoice | None = None,
+        republish: RepublishChoice | LetterChoice | None = None,
     ) -> None:
         self.program = program
         self.confirmed: set[tuple[int, int]] = set()
@@ -84,7 +84,7 @@ class Driver(DriverProcess):
                 "history": HISTORY,
                 **(options or {}),
             },
-            replay=replay,
+            republish=republish,
         )
 
     def _turned(self, coordinator: Coordinator) -> None:

@@ -23,7 +23,7 @@ from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import (
     FencedError,
     NotDurableError,
-    NotReplayableError,
+    NotRepublishableError,
     ReplayLimitError,
     StateRefusedError,
     StateUnreachableError,
@@ -60,7 +60,7 @@ DISCARDS = 0.2
 ENDS = (
     FencedError,
     NotDurableError,
-    NotReplayableError,  # of an opaque spout that was asked for rows under other circumstances
+    NotRepublishableError,  # of an opaque spout that was asked for rows under other circumstances
     ReplayLimitError,
     StateRefusedError,
     StateUnreachableError,
@@ -133,10 +133,10 @@ class PoisonSimulation(Simulation):
         self._started += 1
         if self._is_calm or "opaque" in self._scenario.kind:
             World.known_rows = ROWS
-        replay = self._next_replay()
+        republish = self._next_replay()
         driver = Driver(
             f"driver {self._started}",
-            self._program_for(replay),
+            self._program_for(republish),
             timeline=self.timeline,
             faults=self.faults,
             server=self.server,
@@ -144,7 +144,7 @@ class PoisonSimulation(Simulation):
             pickle=lambda component_id, spec: pickle.dumps(spec),
             ended=self._ended,
             options={**QUARANTINE, "max_attempts": self._max_attempts},
-            replay=replay,
+            republish=republish,
         )
         self._drivers[driver.nonce] = driver
         if not self._is_calm and self._scenario.exactly is None and self._operator.random() < DISCARDS:
@@ -171,16 +171,16 @@ class PoisonSimulation(Simulation):
     def _is_due(self, stored: Sequence[Any]) -> bool:
         return bool(stored) and (self._is_read() or self._random.random() < 0.4)
 
-    def _post(self, replay: RepublishChoice | LetterChoice | None) -> PoisonPost:
-        """The bolt of the next run; who replays has fixed it."""
-        return PoisonPost(self._poison if replay is None else frozenset())
+    def _post(self, republish: RepublishChoice | LetterChoice | None) -> PoisonPost:
+        """The bolt of the next run; who republishes has fixed it."""
+        return PoisonPost(self._poison if republish is None else frozenset())
 
-    def _program_for(self, replay: RepublishChoice | LetterChoice | None) -> Program:
+    def _program_for(self, republish: RepublishChoice | LetterChoice | None) -> Program:
         made = topology(
             self._scenario.kind,
             reads=False,
             tasks=[self._random.randint(1, 3) for _ in range(4)],
-            post=self._post(replay),
+            post=self._post(republish),
             audit=AddingAudit() if self._scenario.reads else None,
         )
         states = dict.fromkeys(("balances", "seen", "weights"), "int")
@@ -239,7 +239,7 @@ class PoisonSimulation(Simulation):
             raise ViolatedError(f"the spout was never told of txids {sorted(self._untold())}")
 
     def _untold(self) -> set[int]:
-        """What the server holds and the spout has not heard of; of a quarantined batch it hears by the replay."""
+        """What the server holds and the spout has not heard of; of a quarantined batch it hears later."""
         _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
         told = {attempt.attempt_id for attempt in self._told}
         held = {txid for txid, receipt in receipts.items() if int(receipt.split()[0], 16) not in told}

@@ -51,8 +51,8 @@ def test_letters_are_replayed_on_spark_and_the_input_continues_afterwards(cluste
     assert over_limit > 50
 
     generous = checked_orders.topology(str(tmp_path / "a.jsonl"), 40, limit=10**9, parallelism=2)
-    done = cluster.run(generous, replay_letters=["add"])
-    assert (done.replayed_letters, done.committed) == (over_limit, 1)
+    done = cluster.run(generous, republish_letters=["add"])
+    assert (done.republished_letters, done.committed) == (over_limit, 1)
     assert {letter.component_id for letter in letters_of(cluster, "checked_orders")} == {"orders", "check"}
     valid = sum(cents for cents in cluster.hash("{checked_orders}:cents").values())
     everything = write_orders(tmp_path / "b.jsonl", 300, seed=3, limit=10**9)

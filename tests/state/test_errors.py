@@ -24,7 +24,7 @@ ARGUMENTS: dict[type, Any] = {
         "method": "is_ready",
     },
     errors.ReplayLimitError: (7, 5, "a reason"),
-    errors.NotReplayableError: (7, "a reason"),
+    errors.NotRepublishableError: (7, "a reason"),
     errors.QuarantineFullError: ("wc", 7, 10, "a reason"),
     errors.WaveCrashError: (5, "a reason"),
     errors.TransactionTooLargeError: (7, 600_000, 500_000),

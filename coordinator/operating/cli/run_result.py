@@ -158,9 +158,11 @@ def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice
         lines.append(
             f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
         )
-    lines += [f"  quarantined txid {old:,} was republished as txid {new:,}" for old, new in statistics.replayed.items()]
-    if statistics.replayed_letters:
-        lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
+    lines += [
+        f"  quarantined txid {old:,} was republished as txid {new:,}" for old, new in statistics.republished.items()
+    ]
+    if statistics.republished_letters:
+        lines.append(f"  {counted(statistics.republished_letters, 'dead letter')} published")
     if statistics.bad_records.count:
         lines.append(f"  {statistics.bad_records.in_words(statistics.tuples)}")
     if statistics.dead_letters:

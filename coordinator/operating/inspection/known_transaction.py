@@ -29,7 +29,7 @@ def state_of(known: KnownTransaction) -> tuple[str, str]:
 
 def contents_of(known: KnownTransaction, words: WordsByScope) -> tuple[list[str], str]:
     """Returns what it contained, a line each, and why there is no line if there is none."""
-    if known.is_replay:
+    if known.is_republication:
         return [], "nothing of the input, which continues after it: it published what had been set aside"
     found = words_or_values(known.metadata, words)
     found += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
@@ -65,10 +65,10 @@ def specials_of(story: TransactionStory) -> list[tuple[str, str]]:
     """Returns name and text of what is special about a committed transaction."""
     shown = [("set aside", "it was committed empty, because its batch failed on every attempt")]
     shown = shown if story.set_aside else []
-    if story.replay_of:
-        shown.append(("republishes", f"quarantined txid {story.replay_of:,}"))
-    if story.replayed_letters:
-        shown.append(("republishes", counted(story.replayed_letters, "dead letter")))
+    if story.republishes:
+        shown.append(("republishes", f"quarantined txid {story.republishes:,}"))
+    if story.republished_letters:
+        shown.append(("republishes", counted(story.republished_letters, "dead letter")))
     return shown
 
 

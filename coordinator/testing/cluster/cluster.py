@@ -97,7 +97,7 @@ class LocalCluster:
         *,
         options: RunOptions | None = None,
         frame_fault: FrameFault | None = None,
-        replay_letters: LettersGiven | None = None,
+        republish_letters: LettersGiven | None = None,
     ) -> TransactionalRun: ...
 
     @overload
@@ -113,7 +113,7 @@ class LocalCluster:
         frame_fault: FrameFault | None = None,
         by_hand: Sequence[str] = (),
         message_fault: MessageFault | None = None,
-        replay_letters: LettersGiven | None = None,
+        republish_letters: LettersGiven | None = None,
     ) -> TransactionalRun | PlainRun:
         """Starts a run; a transactional one continues where the last one on this cluster's server ended.
 
@@ -124,14 +124,16 @@ class LocalCluster:
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: ids of bolts of a plain topology for which the test itself acks, fails and emits.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
-            replay_letters: ids of components, letters as (txid, number), or "all": the run replays these dead letters
-                and reads no input; as for `coordinator.run`.
+            republish_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead
+                letters and reads no input; as for `coordinator.run`.
 
         Raises:
             TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
         """
         if isinstance(topology, PlainTopology):
-            _refuse_given("a plain topology", options=options, frame_fault=frame_fault, replay_letters=replay_letters)
+            _refuse_given(
+                "a plain topology", options=options, frame_fault=frame_fault, republish_letters=republish_letters
+            )
             return self._submit_plain(topology, by_hand, message_fault)
         if not isinstance(topology, Topology):
             raise TopologyError(f"submit got {described(topology)}; give the result of a builder's build()")
@@ -141,7 +143,7 @@ class LocalCluster:
                 'transactions, call hold("processing") or hold("commit") of the run that submit returns'
             )
         _refuse_given("a transactional topology", message_fault=message_fault)
-        choice = None if replay_letters is None else LetterChoice.of(replay_letters)
+        choice = None if republish_letters is None else LetterChoice.of(republish_letters)
         if choice is not None:
             topology = with_letter_streams(topology)
         run = TransactionalRun(
@@ -154,7 +156,7 @@ class LocalCluster:
             receive_capacity=self._receive_capacity,
             keeps_order=self._keeps_order,
             frame_fault=frame_fault,
-            replay=choice,
+            republish=choice,
         )
         self._open.callback(run.close)
         return run

@@ -59,7 +59,7 @@ class TransactionalRun:
         receive_capacity: most messages in a task's receive queue.
         keeps_order: whether messages between two tasks keep their order.
         frame_fault: loses, doubles, alters or replaces frames in flight.
-        replay: the dead letters that the run publishes instead of reading the input.
+        republish: the dead letters that the run publishes instead of reading the input.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -77,7 +77,7 @@ class TransactionalRun:
         receive_capacity: int,
         keeps_order: bool,
         frame_fault: FrameFault | None,
-        replay: LetterChoice | None = None,
+        republish: LetterChoice | None = None,
     ) -> None:
         self._topology, self._client = topology, client
         self._timers = Timers()
@@ -114,7 +114,7 @@ class TransactionalRun:
                     commit_limit=self._book.commit_limit,
                     observers=Observers([self._book, RetryLog(lambda: self._timers.now_s)]),
                 ),
-                choice=replay,
+                choice=republish,
             )
         )
 

@@ -47,7 +47,7 @@ class DriverProcess(Process):
 
     Args:
         options: of the run, in addition to those that are drawn.
-        replay: the quarantined batches or dead letters that it replays.
+        republish: the quarantined batches or dead letters that it publishes.
 
     Attributes:
         nonce: by which the server knows it.
@@ -65,10 +65,10 @@ class DriverProcess(Process):
         pickle_spec: PickleSpec,
         ended: Ended,
         options: Mapping[str, Any],
-        replay: RepublishChoice | LetterChoice | None = None,
+        republish: RepublishChoice | LetterChoice | None = None,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
-        self._topology, self._options, self._replay = topology, options, replay
+        self._topology, self._options, self._republish = topology, options, republish
         self._server, self._random, self._pickle_spec = server, random, pickle_spec
         self._stack = ExitStack()
         self._coordinator: Coordinator | None = None
@@ -133,7 +133,7 @@ class DriverProcess(Process):
                     new_attempt_id=partial(random.getrandbits, 64),
                     pause=self.wait,
                 ),
-                choice=self._replay,
+                choice=self._republish,
             )
         )
         self.later(self._turn)

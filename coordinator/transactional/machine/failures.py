@@ -17,7 +17,7 @@ from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed
 from state.attempt import Attempts, TransactionAttempt
 from state.commits.quarantine import PoisonCause
-from state.errors import EngineError, NotReplayableError, ReplayLimitError, TransactionError
+from state.errors import EngineError, NotRepublishableError, ReplayLimitError, TransactionError
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
@@ -269,7 +269,7 @@ def _culprit(attempts: Attempts, kind: CrashKind) -> str:
 def _error_of(record: TransactionRecord, failure: Failure, attempt: TransactionAttempt) -> TransactionError:
     """Returns the error that ends a run which halts on a failure."""
     if record.republished is not None and failure.kind is FailureKind.SOURCE:
-        return NotReplayableError(record.republished.txid, failure.text)
+        return NotRepublishableError(record.republished.txid, failure.text)
     return failure.to_error(attempt)
 
 

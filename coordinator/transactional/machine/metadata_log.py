@@ -22,7 +22,7 @@ from state.metadata import MetadataChanges, TransactionalState
 
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
-REPLAYED_SCOPE = "replayed"
+REPUBLISHED_SCOPE = "replayed"
 """Has an entry at each txid that was republished: how many there were up to it, and the spout's number of the batch."""
 REPUBLISHED_KEPT = 1_024
 """Entries of older transactions are forgotten: nobody is told of these any more."""
@@ -165,8 +165,11 @@ class MetadataLog:
         stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
         stale = {*self._void, *stale_notes} - puts.keys()
         if republished_number is not None:
-            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = [self._republished_count() + 1, republished_number]
-            stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_republished(committed_txid)}
+            puts[metadata_field(REPUBLISHED_SCOPE, committed_txid)] = [
+                self._republished_count() + 1,
+                republished_number,
+            ]
+            stale |= {metadata_field(REPUBLISHED_SCOPE, txid) for txid in self._old_republished(committed_txid)}
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
     def committed(self, committed_txid: int, changes: MetadataChanges) -> None:
@@ -174,7 +177,7 @@ class MetadataLog:
         assert changes.puts.keys().isdisjoint(changes.forgets), "a field is stored and forgotten at once"
         for name in changes.forgets:
             scope, txid = parse_metadata_field(name)
-            if scope == REPLAYED_SCOPE:
+            if scope == REPUBLISHED_SCOPE:
                 del self._republished[txid]
             elif scope.startswith(NOTE_SCOPE):
                 del self._notes[scope.removeprefix(NOTE_SCOPE)]
@@ -190,7 +193,7 @@ class MetadataLog:
     def _take(self, name: str, value: Any) -> None:
         """Takes in a field that is stored."""
         scope, txid = parse_metadata_field(name)
-        if scope == REPLAYED_SCOPE:
+        if scope == REPUBLISHED_SCOPE:
             self._republished[txid] = (value[0], value[1])
         elif scope.startswith(NOTE_SCOPE):
             self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
@@ -228,7 +231,7 @@ def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, An
 
 def is_own_scope(scope: str) -> bool:
     """Returns whether fields of a scope are the log's own, and not what a spout has cut."""
-    return scope.startswith(NOTE_SCOPE) or scope == REPLAYED_SCOPE
+    return scope.startswith(NOTE_SCOPE) or scope == REPUBLISHED_SCOPE
 
 
 def _note_field(name: str, txid: int) -> str:

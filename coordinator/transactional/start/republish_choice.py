@@ -43,7 +43,7 @@ class LetterChoice:
 
     @classmethod
     def of(cls, given: LettersGiven) -> LetterChoice:
-        """Returns the choice that an argument `replay_letters` of `run` makes, or refuses it."""
+        """Returns the choice that an argument `republish_letters` of `run` makes, or refuses it."""
         if given == "all":
             return cls()
         if not isinstance(given, str) and given:
@@ -56,7 +56,7 @@ class LetterChoice:
             if len(letters) == len(given):
                 return cls(letters=tuple(sorted(set(letters))))
         raise TopologyError(
-            f"argument replay_letters is {given!r}; give 'all', a list of component ids, or a list of letters as "
+            f"argument republish_letters is {given!r}; give 'all', a list of component ids, or a list of letters as "
             "(txid, number)"
         )
 
@@ -184,11 +184,11 @@ class RepublishChoice:
 
     @classmethod
     def of(cls, given: Sequence[int] | str) -> RepublishChoice:
-        """Returns the choice that an argument `replay` of `run` makes, or refuses it."""
+        """Returns the choice that an argument `republish` of `run` makes, or refuses it."""
         if given == "all":
             return cls()
         if isinstance(given, str) or not given or not all(is_whole(txid, 1) for txid in given):
-            raise TopologyError(f"argument replay is {given!r}; give 'all', or a list of quarantined txids")
+            raise TopologyError(f"argument republish is {given!r}; give 'all', or a list of quarantined txids")
         return cls(tuple(given))
 
     def chosen(

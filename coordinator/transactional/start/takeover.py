@@ -242,7 +242,7 @@ class Takeover:
             positions={partition_of(scope): position for scope, position in log.last_positions().items()},
             notes=log.notes(self._notes(log, committed)),
         )
-        if self._choice is not None and not former.pending:  # what is replayed was read before, and is checked as it is
+        if self._choice is not None and not former.pending:  # what is republished was read before
             return _Settled(found.source_fingerprint, tuple(said))
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
         change = self._start.compare(former) if is_checked else None

@@ -133,8 +133,8 @@ class Story:
         }
         if group.is_set_aside:
             stored["set_aside"] = True
-        if group.replayed_txid or group.replayed_letters:
-            stored["replay_of"], stored["replayed_letters"] = group.replayed_txid, group.replayed_letters
+        if group.republished_txid or group.republished_letters:
+            stored["republishes"], stored["republished_letters"] = group.republished_txid, group.republished_letters
         return stored
 
     def _components(self, group: GroupCommitted) -> dict[str, dict[str, Any]]:

@@ -87,9 +87,9 @@ class RunCounter:
         figures.changes += group.operation_count
         figures.dead_letters += group.letter_count
         figures.expired_parts += group.expired_count
-        figures.replayed_letters += group.replayed_letters
-        if group.replayed_txid:
-            figures.replayed[group.replayed_txid] = figures.last_txid
+        figures.republished_letters += group.republished_letters
+        if group.republished_txid:
+            figures.republished[group.republished_txid] = figures.last_txid
         for report in group.reports:
             for place, counters in report.results.counters.items():
                 if place < count:

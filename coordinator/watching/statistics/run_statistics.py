@@ -49,8 +49,8 @@ class RunStatistics(WaveStatistics):
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
         quarantined: txids whose batches this run has quarantined.
-        replayed: quarantined txid -> the txid that this run has published it under.
-        replayed_letters: dead letters that this run has published.
+        republished: quarantined txid -> the txid that this run has published it under.
+        republished_letters: dead letters that this run has published.
         durability: what the run waits for, and what its server can lose; None until a server was looked at.
     """
 
@@ -77,8 +77,8 @@ class RunStatistics(WaveStatistics):
     server_away_count: int = 0
     server_away_s: float = 0.0
     quarantined: list[int] = field(default_factory=list)
-    replayed: dict[int, int] = field(default_factory=dict)
-    replayed_letters: int = 0
+    republished: dict[int, int] = field(default_factory=dict)
+    republished_letters: int = 0
     durability: DurabilityReport | None = None
 
     def commit_lag_s(self, now_s: float) -> float:
@@ -110,7 +110,7 @@ class RunStatistics(WaveStatistics):
             counters=Counter(self.counters),
             bad_records=replace(self.bad_records, reasons=self.bad_records.reasons.copy()),
             quarantined=[*self.quarantined],
-            replayed={**self.replayed},
+            republished={**self.republished},
         )
 
     def figures(self) -> list[tuple[str, Any]]:
@@ -175,8 +175,8 @@ class RunStatistics(WaveStatistics):
             fields["failures"] = dict(sorted(self.failures.items()))
         if self.quarantined:
             fields["quarantined"] = self.quarantined
-        if self.replayed:
-            fields["replayed"] = [{"quarantined": old, "txid": new} for old, new in self.replayed.items()]
+        if self.republished:
+            fields["republished"] = [{"quarantined": old, "txid": new} for old, new in self.republished.items()]
         if self.durability is not None:
             fields["durability"] = self.durability.to_dict(self.released_txid)
         if self.notices:
@@ -187,7 +187,7 @@ class RunStatistics(WaveStatistics):
             fields["counters"] = dict(sorted(self.counters.items()))
         if self.bad_records.count:
             fields["bad_records"] = self.bad_records.to_dict(self.tuples)
-        letters = {"replayed_letters": self.replayed_letters, "dead_letters": self.dead_letters}
+        letters = {"republished_letters": self.republished_letters, "dead_letters": self.dead_letters}
         fields |= {name: count for name, count in (letters | {"expired_parts": self.expired_parts}).items() if count}
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}

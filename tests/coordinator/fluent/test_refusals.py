@@ -69,7 +69,7 @@ def test_a_tuple_that_other_consumers_have_counted_is_not_counted_by_them_again(
         run = cluster.submit(topology(FixedBatchesSpout(ORDERS, ["who", "cents"])))
         run.run_until_idle()
         limit[0] = -10
-        again = cluster.submit(topology(FixedBatchesSpout(ORDERS, ["who", "cents"])), replay_letters="all")
+        again = cluster.submit(topology(FixedBatchesSpout(ORDERS, ["who", "cents"])), republish_letters="all")
         again.run_until_idle()
         assert again.dead_letters() == []
         assert (again.state("all"), again.state("cents")) == (5, {"ann": 3, "bob": 3, "cid": -1})

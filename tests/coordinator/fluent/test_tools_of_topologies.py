@@ -56,7 +56,7 @@ def test_a_poison_batch_is_set_aside_with_its_reason_and_published_when_its_func
     world.run(topology())
     assert world.counts() == {"to": 2, "be": 2, "or": 1, "not": 1}
     assert world.quarantined() == [2]
-    world.run(topology(is_fixed=True), replay="all")
+    world.run(topology(is_fixed=True), republish="all")
     assert world.counts() == {"to": 3, "be": 2, "or": 1, "not": 1, "7": 1}
 
 

@@ -11,7 +11,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.errors import (
-    NotReplayableError,
+    NotRepublishableError,
     QuarantineFullError,
     ReplayLimitError,
     StateRefusedError,
@@ -55,8 +55,8 @@ def test_everything_but_the_quarantined_batches_is_in_the_state(kind, reads):
 def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
     world = QuarantineWorld()
     world.run(poisoned(kind, reads=reads))
-    statistics = world.run(poisoned(kind, reads=reads, is_fixed=True), replay="all")
-    assert statistics.replayed == {2: 6, 4: 7}
+    statistics = world.run(poisoned(kind, reads=reads, is_fixed=True), republish="all")
+    assert statistics.republished == {2: 6, 4: 7}
     assert world.counts() == fold(BATCHES)
     assert world.quarantined() == []
 
@@ -65,10 +65,10 @@ def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
 def test_the_spout_continues_after_a_replay_as_if_there_had_been_none(kind):
     world = QuarantineWorld()
     world.run(poisoned(kind))
-    world.run(poisoned(kind, is_fixed=True), replay=[4])
+    world.run(poisoned(kind, is_fixed=True), republish=[4])
     world.run(poisoned(kind, MORE, is_fixed=True), adopt=True)
     assert world.counts() == fold(MORE, without=[2])
-    world.run(poisoned(kind, MORE, is_fixed=True), replay="all", adopt=True)
+    world.run(poisoned(kind, MORE, is_fixed=True), republish="all", adopt=True)
     statistics = world.run(poisoned(kind, MORE, is_fixed=True))
     assert world.counts() == fold(MORE)
     assert (statistics.committed, statistics.last_txid) == (0, 9)
@@ -103,13 +103,13 @@ def test_no_death_of_a_replay_loses_or_doubles_anything(kind, reads, applied):
         world = QuarantineWorld(dies_at)
         world.run(poisoned(kind, reads=reads))
         fixed = poisoned(kind, reads=reads, is_fixed=True)
-        has_died = world.dies(fixed, dies_at, applied=applied, replay="all")
+        has_died = world.dies(fixed, dies_at, applied=applied, republish="all")
         assert world.counts() == fold(BATCHES, without=world.quarantined())
         if dies_at % 2:
             world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), adopt=True)
             assert world.counts() == fold(MORE, without=world.quarantined())
         if world.quarantined():
-            world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), replay="all", adopt=True)
+            world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), republish="all", adopt=True)
         world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), adopt=True)
         assert world.counts() == fold(MORE)
         if not has_died:
@@ -127,9 +127,9 @@ def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
             break
     committed = world.committed()
     assert committed < len(BATCHES)
-    statistics = world.run(poisoned(kind, is_fixed=True), replay=[2])
+    statistics = world.run(poisoned(kind, is_fixed=True), republish=[2])
     begun = 0 if kind == "opaque" else statistics.committed - 1
-    assert statistics.replayed == {2: committed + begun + 1}
+    assert statistics.republished == {2: committed + begun + 1}
     world.run(poisoned(kind, is_fixed=True))
     assert world.counts() == fold(BATCHES)
 
@@ -140,7 +140,7 @@ def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
     world.run(poisoned(kind))
     before = world.store().quarantined()
     with pytest.raises(UserCodeError, match="this is poison"):
-        world.run(poisoned(kind), replay="all")
+        world.run(poisoned(kind), republish="all")
     assert world.store().quarantined() == before
     assert world.counts() == fold(BATCHES, without=POISONED)
     world.run(poisoned(kind, MORE), adopt=True)
@@ -188,8 +188,8 @@ def test_a_dropped_batch_is_gone_for_good(kind):
     store = world.store()
     assert admin_of(store).discard(store.quarantined()[0])
     with pytest.raises(TopologyError, match="has no quarantined txid 2"):
-        world.run(poisoned(kind, is_fixed=True), replay=[2])
-    world.run(poisoned(kind, is_fixed=True), replay="all")
+        world.run(poisoned(kind, is_fixed=True), republish=[2])
+    world.run(poisoned(kind, is_fixed=True), republish="all")
     assert world.counts() == fold(BATCHES, without=[2])
 
 
@@ -201,7 +201,7 @@ def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
 
     quarantine_world.ParseAndDrop.drop = lambda: admin_of(store).discard(record)
     with pytest.raises(StateRefusedError, match="quarantined txid 2 of topology 'poisoned' was dropped while"):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseAndDrop(is_fixed=True)), replay=[2])
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseAndDrop(is_fixed=True)), republish=[2])
     assert world.counts() == fold(BATCHES, without=POISONED)
 
 
@@ -219,7 +219,7 @@ class TestOtherCauses:
         world.run(topology(Numbers(bad=2), is_fixed=True))
         assert world.quarantined() == [2]
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
-        world.run(topology(Numbers(), is_fixed=True), replay="all")
+        world.run(topology(Numbers(), is_fixed=True), republish="all")
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
 
     def test_what_is_not_the_fault_of_the_batch_is_never_quarantined(self):
@@ -292,7 +292,7 @@ def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_befo
     assert sorted(set(ToldNumbers.told)) == [1, 2]
     world.run(topology(ToldNumbers(bad=3), is_fixed=True))
     assert 3 not in ToldNumbers.told, "a new run tells the last group again, but not this one"
-    world.run(topology(ToldNumbers(), is_fixed=True), replay="all")
+    world.run(topology(ToldNumbers(), is_fixed=True), republish="all")
     assert ToldNumbers.told[-1] == 3
     world.run(topology(ToldNumbers(), is_fixed=True))
     assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
@@ -355,8 +355,8 @@ class TestSpoutsThatCannot:
         before = world.store().quarantined()
         parts = quarantine_world.two_parts(BATCHES)
         away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
-        with pytest.raises(NotReplayableError, match=r"quarantined txid 2 cannot be replayed: partition\.1 ended at"):
-            world.run(topology(away, is_fixed=True), replay=[2], adopt="unchecked")
+        with pytest.raises(NotRepublishableError, match=r"txid 2 cannot be republished: partition\.1 ended at"):
+            world.run(topology(away, is_fixed=True), republish=[2], adopt="unchecked")
         assert world.store().quarantined() == before
         assert world.counts() == fold(BATCHES, without=POISONED)
 
@@ -375,8 +375,8 @@ class TestSpoutsThatCannot:
         world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
         fixed = poisoned("whole", MORE, is_fixed=True)
         with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
-            world.run(fixed, replay=[2])
-        world.run(fixed, replay=[2], adopt=True)
+            world.run(fixed, republish=[2])
+        world.run(fixed, republish=[2], adopt=True)
         assert world.counts() == fold(MORE, without=[4])
 
 
@@ -385,4 +385,4 @@ def test_a_failed_exception_is_replayed_and_then_quarantined():
     world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)))
     assert world.quarantined() == POISONED
     with pytest.raises(ReplayLimitError):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)), replay=[2])
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)), republish=[2])

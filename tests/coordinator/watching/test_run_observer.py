@@ -134,7 +134,7 @@ def test_a_commit_is_told_with_what_its_tasks_reported_of_it():
     groups = [one for one in seen if isinstance(one, GroupCommitted)]
     assert [len(group.reports) for group in groups] == [len(run.plan.commit_tasks)] * 2
     assert [len(report.results) for group in groups for report in group.reports] == [2, 1]
-    assert [(group.is_set_aside, group.replayed_txid, group.replayed_letters) for group in groups] == [
+    assert [(group.is_set_aside, group.republished_txid, group.republished_letters) for group in groups] == [
         (False, 0, 0)
     ] * 2
 

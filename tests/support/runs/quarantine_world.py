@@ -194,7 +194,7 @@ class QuarantineWorld:
         self,
         made_of: Topology,
         *,
-        replay: Sequence[int] | str | None = None,
+        republish: Sequence[int] | str | None = None,
         dies_at: int | None = None,
         applied: bool = False,
         **options: Any,
@@ -224,7 +224,7 @@ class QuarantineWorld:
                     new_attempt_id=partial(self.random.getrandbits, 64),
                     wall_clock=lambda: 1_000.0,
                 ),
-                choice=None if replay is None else RepublishChoice.of(replay),
+                choice=None if republish is None else RepublishChoice.of(republish),
             ) as coordinator,
         ):
             return coordinator.run()

@@ -113,7 +113,7 @@ def republish_letters(
     server = typed.choice()
     options, chosen = accepted.options(), _chosen(components or (), letters or ())
     given = parse_pairs("-p", parameters or ())
-    request = RunRequest(server=server, **spark.asked(), options=options, replay_letters=chosen)
+    request = RunRequest(server=server, **spark.asked(), options=options, republish_letters=chosen)
     return execute(TypedRun(target=target, parameters=given, request=request, as_json=as_json), runner=run_alone)
 
 

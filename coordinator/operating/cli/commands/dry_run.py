@@ -16,7 +16,7 @@ from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.wording import words_of_spout, words_or_values
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
-from coordinator.trying.dry_replay import replay_dry
+from coordinator.trying.dry_rerun import rerun_dry
 from coordinator.trying.dry_run import DryBatch, DryChange, DryWrites, runnable
 from coordinator.trying.dry_run import dry_run as dry_batches
 from coordinator.watching.statistics.run_statistics import expired_when_written
@@ -76,7 +76,7 @@ def _run_again(topology: Topology, txid: int, server: ServerChoice) -> tuple[Ite
             f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
             "`txbatch list` shows what is there"
         ).about(Trouble.UNKNOWN_TOPOLOGY)
-    found = replay_dry(topology, known, before, stored)
+    found = rerun_dry(topology, known, before, stored)
     return found, words_or_values(known.metadata, words_of_spout(topology.spout.spec, known.metadata))
 
 

@@ -43,7 +43,7 @@ def inspect(
         known = store.transaction(txid)
     if known is None:
         raise server.unknown_topology(topology_id, hint=": `txbatch list` shows what is there")
-    read = {} if known.is_replay else known.metadata
+    read = {} if known.is_republication else known.metadata
     words = read_words(topology_id, known.source_fingerprint, read, factory, parameters)
     if as_json:
         say_json({"topology_id": topology_id, **plain(known, words)}, default=repr)
@@ -60,8 +60,8 @@ def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
         "history_from": known.history_from,
         "receipt": None if receipt is None else asdict(receipt) | {"attempt_id": f"{receipt.attempt_id:016x}"},
         "contained": dict(words),
-        "metadata": {} if known.is_replay else dict(known.metadata),
-        "is_replay": known.is_replay,
+        "metadata": {} if known.is_republication else dict(known.metadata),
+        "is_republication": known.is_republication,
         "metadata_left_out": dict(known.left_out),
         "is_quarantined": known.is_quarantined,
         "story": None if known.story is None else known.story.to_dict(),

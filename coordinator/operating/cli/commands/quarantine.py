@@ -103,7 +103,7 @@ def republish(
     server = typed.choice()
     options, wanted = accepted.options(max_attempts=max_attempts), _wanted(txids, is_all=republish_all)
     given = parse_pairs("-p", parameters or ())
-    request = RunRequest(server=server, **spark.asked(), options=options, replay=wanted)
+    request = RunRequest(server=server, **spark.asked(), options=options, republish=wanted)
     return execute(TypedRun(target=target, parameters=given, request=request, as_json=as_json), runner=run_alone)
 
 

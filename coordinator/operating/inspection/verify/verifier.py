@@ -24,7 +24,7 @@ from coordinator.operating.inspection.verify.record_checks import (
 )
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import changes, described
-from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
+from coordinator.transactional.machine.metadata_log import REPUBLISHED_SCOPE
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
@@ -231,8 +231,8 @@ class Verifier:
         if blocking:
             why = f"what is wrong with {' and '.join(sorted(blocking))} has to be repaired first"
             return warn("refold", found, why, "repair it, then verify again")
-        if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
-            why = "a refold reads the input in its order, and replays were committed out of it"
+        if any(parse_metadata_field(field)[0] == REPUBLISHED_SCOPE for field in records.metadata):
+            why = "a refold reads the input in its order, and republished batches were committed out of it"
             return warn("refold", found, why, "verify it without --refold")
         if self._stored.quarantined():
             why = "a refold reads everything, and quarantined batches are not in the state"

@@ -137,8 +137,8 @@ def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
         return TransactionRow(found.txid, group, attempt_id, why="not kept" if receipt is None else "not reported")
     kinds = list(dict.fromkeys(words.name(each.failed) for each in story.attempts if each.failed))
     notes = ["set aside"] if story.set_aside else []
-    notes += [f"republishes {story.replay_of:,}"] if story.replay_of else []
-    notes += [f"republishes {counted(story.replayed_letters, 'dead letter')}"] if story.replayed_letters else []
+    notes += [f"republishes {story.republishes:,}"] if story.republishes else []
+    notes += [f"republishes {counted(story.republished_letters, 'dead letter')}"] if story.republished_letters else []
     refused = sum(done.dead_letters for done in story.components.values())
     notes += [f"{refused:,} refused"] if refused else []
     return TransactionRow(
@@ -218,7 +218,7 @@ class TransactionView:
 
 def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) -> TransactionView:
     """Returns the page of a transaction."""
-    (state, said), read = state_of(known), {} if known.is_replay else known.metadata
+    (state, said), read = state_of(known), {} if known.is_republication else known.metadata
     contained, why_nothing = contents_of(known, words_by_scope(known.source_fingerprint, read))
     newest = max(known.committed_txid, known.txid if known.metadata else 0)
     view = TransactionView(

@@ -97,7 +97,7 @@ def test_poison_is_quarantined_and_republished(redis_backend, tmp_path):
     assert redis_backend.client().hgetall("{sums}:total") == {b"all": b"23"}
 
     fault.unlink()
-    assert ran(sums(fault), redis_backend, replay="all").replayed == {2: 4}
+    assert ran(sums(fault), redis_backend, republish="all").republished == {2: 4}
     assert redis_backend.client().hgetall("{sums}:total") == {b"all": b"36"}
 
 

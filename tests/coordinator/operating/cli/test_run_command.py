@@ -142,8 +142,8 @@ def test_a_rate_leaves_out_the_first_wave_in_which_spark_starts(
     ("done", "said"),
     [
         ({"dead_letters": 3}, "3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"),
-        ({"replayed": {6: 21}}, "quarantined txid 6 was republished as txid 21"),
-        ({"replayed_letters": 1}, "1 dead letter published"),
+        ({"republished": {6: 21}}, "quarantined txid 6 was republished as txid 21"),
+        ({"republished_letters": 1}, "1 dead letter published"),
         (
             {"server_away_count": 1, "server_away_s": 2.5},
             "the server was unreachable once, for 2.5 s in all; nothing was lost",

@@ -38,10 +38,10 @@ def test_a_quarantined_batch_is_replayed_where_it_was_put(kind):
     world.run(poisoned(kind))
     move(world)
     assert world.quarantined() == [2, 4]
-    statistics = world.run(poisoned(kind, is_fixed=True), replay=[4])
-    assert statistics.replayed == {4: 5}
+    statistics = world.run(poisoned(kind, is_fixed=True), republish=[4])
+    assert statistics.republished == {4: 5}
     move(world)
-    world.run(poisoned(kind, is_fixed=True), replay="all")
+    world.run(poisoned(kind, is_fixed=True), republish="all")
     assert world.counts() == fold(BATCHES)
     assert world.quarantined() == []
 
@@ -68,11 +68,11 @@ def test_a_replay_that_died_anywhere_is_repeated_where_its_topology_was_put(kind
         world = QuarantineWorld(dies_at)
         world.run(poisoned(kind))
         fixed = poisoned(kind, is_fixed=True)
-        has_died = world.dies(fixed, dies_at, applied=bool(dies_at % 2), replay="all")
+        has_died = world.dies(fixed, dies_at, applied=bool(dies_at % 2), republish="all")
         move(world)
         assert world.counts() == fold(BATCHES, without=world.quarantined())
         if world.quarantined():
-            world.run(fixed, replay="all")
+            world.run(fixed, republish="all")
         world.run(fixed)
         assert world.counts() == fold(BATCHES)
         if not has_died:

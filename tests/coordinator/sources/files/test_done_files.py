@@ -162,7 +162,7 @@ def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, d
     if is_dropped:
         assert admin_of(store).discard(store.quarantined()[0])
     else:
-        assert world.run(growing(inbox, **given), replay="all").replayed == {2: 7}
+        assert world.run(growing(inbox, **given), republish="all").republished == {2: 7}
     left_out = {"m3", "m4"} if is_dropped else set()
     put(inbox, "q", "q1")
     run = submit(cluster, inbox, **given)

@@ -22,7 +22,7 @@ from coordinator.transactional.machine.run_events import (
 )
 from state.codec import pack
 from state.commits.quarantine import BatchInput
-from state.errors import NotReplayableError, ReplayLimitError, StateRefusedError, UserCodeError
+from state.errors import NotRepublishableError, ReplayLimitError, StateRefusedError, UserCodeError
 from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import Driven
 
@@ -41,8 +41,8 @@ class Replaying(Driven):
     def cut(self, cut):
         if not self.waiting:
             return NothingToCut(cut.txid, 0.0)
-        replay = self.waiting.pop(0)
-        return BatchCut(cut.txid, replay.batch.metadata, 0.0, republished=replay)
+        republished = self.waiting.pop(0)
+        return BatchCut(cut.txid, republished.batch.metadata, 0.0, republished=republished)
 
     def started(self):
         (start,) = (decision for decision in self.turn() if isinstance(decision, StartWave))
@@ -142,7 +142,7 @@ class TestPartitioned:
     def test_an_emitter_that_cuts_something_new_cannot_replay(self):
         run = Replaying(PARTS, stored=PART_STORED, plan=PARTITIONED)
         run.ends(run.started(), metadata={"partition.1": 52})
-        assert is_halted_by(run, NotReplayableError).txid == 2
+        assert is_halted_by(run, NotRepublishableError).txid == 2
 
     def test_a_digest_that_the_engine_adds_is_no_cut(self):
         run = Replaying(WHOLE, stored=STORED)
@@ -170,7 +170,7 @@ class TestOpaque:
     def test_another_batch_is_refused(self, found):
         run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
         run.ends(run.started(), metadata=found)
-        assert "cannot be replayed: partition." in str(is_halted_by(run, NotReplayableError))
+        assert "cannot be republished: partition." in str(is_halted_by(run, NotRepublishableError))
 
     def test_an_attempt_that_failed_is_made_again_without_asking_the_spout(self):
         run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
@@ -195,7 +195,9 @@ class TestFailures:
     def test_data_that_is_gone_has_an_error_of_its_own(self):
         run = Replaying(WHOLE, stored=STORED)
         run.ends(run.started(), Failure(FailureKind.SOURCE, "lines", 0, "offsets 3 to 9 were deleted"))
-        assert "txid 2 cannot be replayed: offsets 3 to 9 were deleted" in str(is_halted_by(run, NotReplayableError))
+        assert "txid 2 cannot be republished: offsets 3 to 9 were deleted" in str(
+            is_halted_by(run, NotRepublishableError)
+        )
 
     def test_a_record_that_was_dropped_halts_the_run(self):
         run = Replaying(WHOLE, stored=STORED)

@@ -41,5 +41,5 @@ def test_a_batch_that_is_set_aside_commits_nothing(run):
 @pytest.mark.parametrize(("txid", "letters"), [(2, 0), (0, 3)])
 def test_what_was_republished_is_known_by_its_new_txid(run, txid, letters):
     run.ends(2.0, 1, 2, 3)
-    run.commits(3.0, 1, replayed_txid=txid, replayed_letters=letters)
-    assert (run.statistics.replayed, run.statistics.replayed_letters) == ({2: 1} if txid else {}, letters)
+    run.commits(3.0, 1, republished_txid=txid, republished_letters=letters)
+    assert (run.statistics.republished, run.statistics.republished_letters) == ({2: 1} if txid else {}, letters)

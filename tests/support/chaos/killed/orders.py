@@ -84,7 +84,7 @@ class RepublishedOrders(Orders):
 
     def finish(self) -> dict[str, Any]:
         said = super().finish()
-        self.facts["published by the last run"] = said["replayed_letters"]
+        self.facts["published by the last run"] = said["republished_letters"]
         return said
 
 

@@ -152,7 +152,7 @@ def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
 
     with LocalCluster(redis_url=redis_backend.url) as cluster:
         cluster.submit(refusing([[1, 3]])).run_until_idle()
-        cluster.submit(refusing([[1, 3]]), replay_letters="all").run_until_idle()
+        cluster.submit(refusing([[1, 3]]), republish_letters="all").run_until_idle()
     assert txbatch("inspect", "refusing", "2", "--redis", str(redis_backend.url)) == 0
     shown = capsys.readouterr().out
     assert "contained         nothing of the input, which continues after it: it published what had been set" in shown

@@ -71,7 +71,7 @@ def test_poison_is_quarantined_and_republished_with_fixed_code(tmp_path: Path) -
 
     again = txbatch(tmp_path, "quarantine", "republish", *spark, "--all", "-p", "is_fixed=true", "--json")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["replayed"] == [{"quarantined": 6, "txid": 21}, {"quarantined": 13, "txid": 22}]
+    assert json.loads(again.stdout)["republished"] == [{"quarantined": 6, "txid": 21}, {"quarantined": 13, "txid": 22}]
     assert counted(tmp_path) == 200
     assert txbatch(tmp_path, "quarantine", "list", "lines").stdout == "topology 'lines' has no quarantined batches\n"
 

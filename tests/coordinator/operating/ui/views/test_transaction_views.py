@@ -65,8 +65,8 @@ class TestHistory:
         ("changes", "note"),
         [
             ({"set_aside": True}, "set aside"),
-            ({"replay_of": 3}, "republishes 3"),
-            ({"replayed_letters": 5}, "republishes 5 dead letters"),
+            ({"republishes": 3}, "republishes 3"),
+            ({"republished_letters": 5}, "republishes 5 dead letters"),
         ],
         ids=["set aside", "replay", "letters"],
     )
@@ -160,7 +160,7 @@ class TestOneTransaction:
         assert page.told[-1] == ("committed", "not by the run that tells this")
 
     def test_a_replay_does_not_show_what_the_input_continues_from(self) -> None:
-        page = shown(known(metadata={"coordinator": 1}, story=story(42, replayed_letters=3)))
+        page = shown(known(metadata={"coordinator": 1}, story=story(42, republished_letters=3)))
         assert (page.contained, page.contained_note[:22]) == ((), "Nothing of the input, ")
 
     def test_the_flow_is_by_edge_and_stream(self) -> None:

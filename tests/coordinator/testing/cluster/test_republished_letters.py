@@ -102,21 +102,21 @@ def test_letters_are_published_once_and_bear_the_names_they_were_emitted_under(c
     first = ran(cluster, sorting())
     assert first.state("sums") == {"even": 2, "odd": 3 + 5 + 9 + 13}
     Sort.refused, Keep.refused = set(), set()
-    second = ran(cluster, sorting(), replay_letters="all")
+    second = ran(cluster, sorting(), republish_letters="all")
     assert second.is_done
     assert second.dead_letters() == []
     assert second.state("sums") == {"even": 2 + 4 + 8, "odd": 1 + 3 + 5 + 7 + 9 + 13}
-    assert second.statistics.replayed_letters == 4
+    assert second.statistics.republished_letters == 4
     assert second.state("txids") == [1, 2, 3, 4, 5, 6]
     with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter to republish, of 0 looked at;"):
-        cluster.submit(sorting(), replay_letters="all")
+        cluster.submit(sorting(), republish_letters="all")
 
 
 def test_a_letter_refused_again_is_a_letter_of_the_new_transaction(cluster: LocalCluster) -> None:
     Keep.refused = {7, 8}
     ran(cluster, sorting())
     Keep.refused = {8}
-    run = ran(cluster, sorting(), replay_letters="all")
+    run = ran(cluster, sorting(), republish_letters="all")
     assert [(one.letter_id, one["number"], one.reason) for one in run.dead_letters()] == [("6.0", 8, "not yet")]
     assert run.state("sums")["odd"] == 1 + 3 + 5 + 7 + 9 + 13
 
@@ -125,7 +125,7 @@ def test_only_the_letters_of_the_components_named_are_replayed(cluster: LocalClu
     Sort.refused, Keep.refused = {1}, {8}
     ran(cluster, sorting())
     Sort.refused, Keep.refused = set(), set()
-    run = ran(cluster, sorting(), replay_letters=["keep"])
+    run = ran(cluster, sorting(), republish_letters=["keep"])
     assert [one.component_id for one in run.dead_letters()] == ["sort"]
 
 
@@ -133,12 +133,14 @@ def test_single_letters_are_replayed(cluster: LocalCluster) -> None:
     Sort.refused = {1, 2, 9}
     ran(cluster, sorting())
     Sort.refused = set()
-    run = ran(cluster, sorting(), replay_letters=[(1, 1)])
+    run = ran(cluster, sorting(), republish_letters=[(1, 1)])
     assert [(one.letter_id, one["number"]) for one in run.dead_letters()] == [("1.0", 1), ("3.0", 9)]
     with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter 1\.1; `txbatch dead-letters list"):
-        cluster.submit(sorting(), replay_letters=[(3, 0), (1, 1)])
-    with pytest.raises(TopologyError, match=r"argument replay_letters is \['sort', \(1, 0\)\]; give 'all', a list of"):
-        cluster.submit(sorting(), replay_letters=["sort", (1, 0)])  # type: ignore[arg-type]
+        cluster.submit(sorting(), republish_letters=[(3, 0), (1, 1)])
+    with pytest.raises(
+        TopologyError, match=r"argument republish_letters is \['sort', \(1, 0\)\]; give 'all', a list of"
+    ):
+        cluster.submit(sorting(), republish_letters=["sort", (1, 0)])  # type: ignore[arg-type]
 
 
 OTHER = FixedBatchesSpout([[[number] for number in batch] for batch in [[6], *BATCHES[1:]]], ["number"])
@@ -148,7 +150,7 @@ def test_a_replay_reads_no_input_and_does_not_ask_which_it_is(cluster: LocalClus
     Sort.refused = {1}
     expected = ran(cluster, sorting()).state("sums") | {"odd": 1 + 3 + 5 + 7 + 9 + 13}
     Sort.refused = set()
-    replayed = ran(cluster, sorting(OTHER), replay_letters="all")
+    replayed = ran(cluster, sorting(OTHER), republish_letters="all")
     assert replayed.is_done
     assert replayed.state("sums") == expected
     with pytest.raises(StateRefusedError, match="was started on another input"):
@@ -164,8 +166,8 @@ def test_a_replay_that_has_to_finish_what_a_run_began_asks_for_the_input_it_bega
         first.tick()
     first.close()
     with pytest.raises(StateRefusedError, match=r"was started on another input.* --adopt=changed"):
-        cluster.submit(sorting(OTHER), replay_letters="all")
-    assert ran(cluster, sorting(), replay_letters="all").is_done
+        cluster.submit(sorting(OTHER), republish_letters="all")
+    assert ran(cluster, sorting(), republish_letters="all").is_done
 
 
 def spouts() -> list[Any]:
@@ -191,7 +193,7 @@ def test_the_input_continues_after_a_replay_as_if_there_had_been_none(
         first.tick()
     first.close()
     Sort.refused = set()
-    replayed = ran(cluster, sorting(spout()), replay_letters="all")
+    replayed = ran(cluster, sorting(spout()), republish_letters="all")
     assert replayed.dead_letters() == []
     last = ran(cluster, sorting(spout()))
     assert last.is_done
@@ -224,7 +226,7 @@ def test_a_spout_is_told_of_its_own_batches_and_never_of_letters(cluster: LocalC
     Sort.refused = set()
     for _ in range(2):
         if cluster.client.zcard("{sorting}:txbatch:dead_letters"):
-            ran(cluster, sorting(Committing(rows, ["number"])), replay_letters="all")
+            ran(cluster, sorting(Committing(rows, ["number"])), republish_letters="all")
         assert set(Committing.told) <= {1, 2, 3}
     last = ran(cluster, sorting(Committing(rows, ["number"])))
     assert last.is_done
@@ -242,7 +244,7 @@ def test_a_replay_that_dies_at_any_moment_is_finished_by_the_next_one(seed: int)
         Keep.refused = set()
         deaths = 0
         while cluster.client.zcard("{sorting}:txbatch:dead_letters"):
-            run = cluster.submit(sorting(many), options=WIDE, replay_letters="all")
+            run = cluster.submit(sorting(many), options=WIDE, republish_letters="all")
             for _ in range(draw.randint(1, 200 * 2**deaths)):
                 if not run.tick():
                     break
@@ -259,7 +261,7 @@ def test_letters_of_a_direct_stream_go_to_the_task_that_refused_them(cluster: Lo
     Told.refused = {4, 5, 7}
     ran(cluster, directed())
     Told.refused = set()
-    run = ran(cluster, directed(), replay_letters="all")
+    run = ran(cluster, directed(), republish_letters="all")
     assert run.dead_letters() == []
     assert run.state("told") == {number: (number - 1) % 3 for number in range(1, 8)}
 
@@ -318,7 +320,7 @@ def test_a_bad_record_is_replayed_to_the_bolt_that_takes_bad_records_now(cluster
         return builder.build()
 
     assert ran(cluster, records(repair=False)).state("kept") == [1]
-    run = ran(cluster, records(repair=True), replay_letters="all")
+    run = ran(cluster, records(repair=True), republish_letters="all")
     assert run.state("kept") == [1, 2]
     assert run.dead_letters() == []
 
@@ -352,7 +354,7 @@ def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalClu
 
     Keep.refused = set()
     monkeypatch.setattr(Keep, "finish_batch", finish_batch)
-    run = cluster.submit(sorting(), replay_letters="all")
+    run = cluster.submit(sorting(), republish_letters="all")
     with pytest.raises(UserCodeError, match="still broken"):
         run.run_until_idle()
     assert list(run._letters.all()) == before
@@ -363,7 +365,7 @@ def test_letters_dropped_while_they_are_replayed_are_not_published(cluster: Loca
     first = ran(cluster, sorting())
     sums = first.state("sums")
     Keep.refused = set()
-    run = cluster.submit(sorting(), replay_letters="all")
+    run = cluster.submit(sorting(), republish_letters="all")
     letters = run._letters
     letters.drop(until_txid=3, generation=letters.page().generation)
     with pytest.raises(
@@ -381,7 +383,7 @@ def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
     Sort.refused = {1, 3, 5}
     ran(cluster, sorting())
     Sort.refused = set()
-    run = ran(cluster, sorting(), replay_letters="all")
+    run = ran(cluster, sorting(), republish_letters="all")
     assert [one["number"] for one in run.dead_letters()] == [5]
     assert "the first 2 dead letters are republished; republish again for others" in caplog.text
 
@@ -389,7 +391,7 @@ def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
 def test_letters_that_were_never_emitted_stay(cluster: LocalCluster, caplog: pytest.LogCaptureFixture) -> None:
     first = ran(cluster, refusing([[11, 1, 3]]))
     assert refused_by(first.dead_letters()) == [(1, "check", 3), (1, "source", 11)]
-    run = ran(cluster, refusing([[11, 1, 3]]), replay_letters="all")
+    run = ran(cluster, refusing([[11, 1, 3]]), republish_letters="all")
     assert refused_by(run.dead_letters()) == [(1, "source", 11), (2, "check", 3)]
     assert "1 dead letter cannot be republished and will stay: refused before they were emitted" in caplog.text
 
@@ -397,15 +399,15 @@ def test_letters_that_were_never_emitted_stay(cluster: LocalCluster, caplog: pyt
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("keep", "argument replay_letters is 'keep'; give 'all', a list of component ids, or a list"),
-        ([], r"argument replay_letters is \[\]; give 'all'"),
+        ("keep", "argument republish_letters is 'keep'; give 'all', a list of component ids, or a list"),
+        ([], r"argument republish_letters is \[\]; give 'all'"),
         (["other"], r"topology 'sorting' has no component 'other'; it has \['keep', 'numbers', 'sort'\]"),
     ],
 )
 def test_a_wrong_choice_is_refused(cluster: LocalCluster, given: Any, message: str) -> None:
     ran(cluster, sorting())
     with pytest.raises(TopologyError, match=message):
-        ran(cluster, sorting(), replay_letters=given)
+        ran(cluster, sorting(), republish_letters=given)
 
 
 def test_a_letter_that_no_longer_fits_its_stream_is_refused_before_anybody_is_fenced(
@@ -421,7 +423,7 @@ def test_a_letter_that_no_longer_fits_its_stream_is_refused_before_anybody_is_fe
     monkeypatch.setattr(Sort, "declare_output_fields", declare_output_fields)
     fence = cluster.client.hget("{sorting}:txbatch:control", "fence")
     with pytest.raises(TopologyError) as caught:
-        cluster.submit(sorting(), replay_letters="all")
+        cluster.submit(sorting(), republish_letters="all")
     assert str(caught.value) == (
         "dead letter 4.0 cannot be republished: it has the fields ('number', 'place'), and stream 'even' of 'sort' has "
         "('number', 'where') now; restore the fields, or export the letter and drop it"

@@ -14,7 +14,7 @@ from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from coordinator.trying.dry_replay import replay_dry, why_not
+from coordinator.trying.dry_rerun import rerun_dry, why_not
 from examples.word_count import CountWords, StoreCounts
 from state.errors import TopologyError
 from state.records.transaction_history import KnownTransaction
@@ -54,7 +54,7 @@ def test_it_emits_and_writes_what_it_did_and_changes_nothing(made: Any, txid: in
         assert known is not None
         assert below is not None
         assert found is not None
-        (again,) = replay_dry(topology, known, below, found)
+        (again,) = rerun_dry(topology, known, below, found)
         emitted = {each.component_id: list(each.emitted) for each in again.components}
         assert emitted["lines"] == run.emitted("lines", txid)
         assert emitted["count"] == run.emitted("count", txid)
@@ -74,7 +74,7 @@ KNOWN = KnownTransaction(5, 9, 2, metadata={"coordinator": [1]})
         (replace(KNOWN, txid=10, metadata={}), "txid 10 is not cut yet: the last committed one is 9"),
         (replace(KNOWN, metadata={}), "its metadata is no longer kept: the history begins at 2"),
         (replace(KNOWN, metadata={}, left_out={"coordinator": 5_000}), "5,000 bytes, was too long to be kept"),
-        (replace(KNOWN, story=TransactionStory(replay_of=3)), "republished what had been set aside"),
+        (replace(KNOWN, story=TransactionStory(republishes=3)), "republished what had been set aside"),
         (replace(KNOWN, story=TransactionStory(set_aside=True)), "was committed empty"),
     ],
     ids=["kept", "in flight", "not cut", "forgotten", "too long", "a replay", "set aside"],
@@ -87,4 +87,4 @@ def test_what_cannot_be_run_again_is_told(known: KnownTransaction, why: str, tmp
 def test_an_opaque_spout_cannot_repeat(tmp_path: Path) -> None:
     topology = counting(OpaqueMemoryTransactionalSpout({0: [["a"]]}, ["line"], 3))
     with pytest.raises(TopologyError, match=r"txid 5 of topology 'words' cannot be run again: its spout, .* is opaque"):
-        replay_dry(topology, KNOWN, KNOWN, None)  # type: ignore[arg-type] # it does not get so far
+        rerun_dry(topology, KNOWN, KNOWN, None)  # type: ignore[arg-type] # it does not get so far

@@ -17,7 +17,7 @@ from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import described
 from coordinator.transactional.assembly import has_external_effects
-from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPLAYED_SCOPE
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPUBLISHED_SCOPE
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.dry_run import DryBatch, whole_batch
 from state.errors import TopologyError
@@ -48,7 +48,7 @@ def _why_not_with(topology: Topology) -> str:
 
 def _why_not(known: KnownTransaction) -> str:
     txid = known.txid
-    if known.is_replay:
+    if known.is_republication:
         return f"txid {txid} republished what had been set aside, which is no longer stored"
     if known.story is not None and known.story.set_aside:
         return f"txid {txid} was committed empty: `txbatch quarantine show` has its batch"
@@ -62,7 +62,7 @@ def _why_not(known: KnownTransaction) -> str:
     return ""
 
 
-def replay_dry(
+def rerun_dry(
     topology: Topology, known: KnownTransaction, before: KnownTransaction, stored: FoundTopology
 ) -> Iterator[DryBatch]:
     """Returns what yields a transaction as it runs again, on this thread; user code acts again outside declared state.
@@ -71,7 +71,7 @@ def replay_dry(
         topology: what the factory returns, with the same input.
         known: what is known of the transaction.
         before: what is known of the one below it.
-        stored: what is stored of the topology now, of which the input and the numbers of replays are used.
+        stored: what is stored of the topology now, of which the input and the numbers of republished batches are used.
 
     Raises:
         TopologyError: it cannot be run again; see `why_not`.
@@ -109,7 +109,9 @@ def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[
         entries |= {metadata_field(scope, known.txid - 1): value for scope, value in below.items()}
     earlier = {name: parse_metadata_field(name) for name in stored}
     return entries | {
-        name: stored[name] for name, (scope, txid) in earlier.items() if scope == REPLAYED_SCOPE and txid < known.txid
+        name: stored[name]
+        for name, (scope, txid) in earlier.items()
+        if scope == REPUBLISHED_SCOPE and txid < known.txid
     }
 
 
