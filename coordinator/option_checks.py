@@ -1,4 +1,4 @@
-"""Checks of the options of runs and spouts; a field of an option value has its check beside its default."""
+"""Checks of the options of runs and spouts; a field of an option value has its check next to its default."""
 
 from __future__ import annotations
 

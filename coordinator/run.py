@@ -160,7 +160,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
 
 
 def _observers(request: RunRequest, store: RedisStore, options: RunOptions, master: str) -> list[Observer]:
-    """Returns everything that is told what happens in the run."""
+    """Returns the observers of the run."""
     durability, history = options.asked_durability().level, options.history
     return [
         *([] if request.on_progress is None else [ProgressCallback(request.on_progress)]),

@@ -70,7 +70,7 @@ class SparkStart:
         return self.request.engine == EngineName.LOCAL
 
     def master(self) -> str:
-        """Returns what is said of where the run is."""
+        """Returns where the run is, in words."""
         from coordinator.engines.spark.session import master_of
 
         if self.is_local:

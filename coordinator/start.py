@@ -258,7 +258,7 @@ def start(topology: Topology | PlainTopology, **asked: Any) -> BackgroundRun[Any
         The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
 
     Raises:
-        TopologyError: this is no topology, an argument is not for its kind, or two servers are named.
+        TopologyError: this is not a topology, an argument is not for its kind, or two servers are named.
     """
     runs: Callable[..., RunStatistics | PlainStatistics]
     statistics: RunStatistics | PlainStatistics

@@ -31,15 +31,15 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "metadata.answered": "the store has answered; nothing that depends on the metadata was emitted",
         "wave.submitting": "a wave is about to be handed to the engine",
         "wave.submitted": "the engine has the wave",
-        "wave.processed": "the engine has told how the processing phase ended; the machine does not know yet",
+        "wave.processed": "the engine has reported how the processing phase ended; the machine does not know yet",
         "group.submitting": "the commit phase of a group is about to be handed to the engine",
         "group.submitted": "the engine has the group",
-        "group.executed": "the engine has told how the commit phase ended; the machine does not know yet",
+        "group.executed": "the engine has reported how the commit phase ended; the machine does not know yet",
         "wave.releasing": "what the engine keeps of a wave is about to be given up",
         "commit.sending": "a group is about to be published",
         "commit.answered": "the store has answered; the machine does not know yet",
-        "spout.telling": "the spout's committer is about to be told of a durable group",
-        "spout.told": "the spout's committer was told of one transaction of it, perhaps not of the others",
+        "spout.telling": "the spout's committer is about to be notified of a durable group",
+        "spout.told": "the spout's committer was notified of one transaction of it, perhaps not of the others",
         # driver: a file that is done
         "done_file.checked": "it is the file that was read; it has its name still",
         "done_file.set_aside": "it was renamed to a private name; whether it is the same file was not looked at",
@@ -65,8 +65,8 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "offset.saving": "the offset of a partition is about to be stored",
         "offset.saved": "the offset of a partition is stored",
         "plain_wave.submitting": "a wave of messages is about to be handed to the engine",
-        "plain_wave.drained": "the engine has told how the wave ended; no spout was told yet",
-        "plain_message.told": "a spout was told how one message of a wave ended, perhaps not of the others",
+        "plain_wave.drained": "the engine has reported how the wave ended; no spout was notified yet",
+        "plain_message.told": "a spout was notified of how one message of a wave ended, perhaps not of the others",
         # executor
         "task.beginning": "a task of a stage is about to read its frames",
         "batch.emitted": "a spout's task has emitted a batch, and did not report it",
@@ -93,7 +93,7 @@ def reached(point: str) -> None:
 def install(visit: Visit | None) -> None:
     """Has `visit` called at every point that this process reaches from now on; None removes it. For tests.
 
-    A visit may kill the process, wait, or raise. It decides by itself at which visit of which point.
+    A visit may kill the process, wait, or raise. It decides by itself when it strikes.
     """
     global _visit  # noqa: PLW0603 - the price of a point that needs nothing handed down to it
     _visit = visit

@@ -107,5 +107,5 @@ def states_table(states: Mapping[str, Any], *, caption: str = "") -> Markup:
 
 
 def bounded_repr(value: Any) -> str:
-    """Returns the repr of plain data, of which a large container shows the first entries and a long text its ends."""
+    """Returns the repr of plain data; a large container shows its first entries, a long text its ends."""
     return one_line(_BoundedRepr().repr(value))

@@ -73,5 +73,5 @@ class Trouble(StrEnum):
 
     @property
     def command(self) -> str:
-        """The command that explains it, for whoever has no docs folder at hand."""
+        """The command that explains it, for a reader without the docs at hand."""
         return f"txbatch explain {self.value}"

@@ -26,7 +26,7 @@ from state.codec import digest64
 from state.values.column_values import ORDERED
 
 _KNOWN_EMPTY = frozenset({list, tuple, type({}.items())})
-"""Types of rows of which it is known without a look at them that there are none."""
+"""Types of rows that are known to be none without a look at them."""
 
 
 class AttemptCollector:

@@ -17,7 +17,7 @@ SendReport = Callable[[int, int, TransactionAttempt, AttemptResult | None], None
 class TaskReports:
     """The reports of one task to one acker: collected by the task, read by the acker.
 
-    Partitions that a spout's task has cut are an edge of the tree, of which each side computes its own.
+    Partitions that a spout's task has cut are an edge of the tree; each side computes its own end of it.
 
     Args:
         task_id: the task.

@@ -1,4 +1,4 @@
-"""The one record of an attempt: filled where a task runs, and carried whole to whoever decides.
+"""The one record of an attempt: filled where a task runs, and carried whole to the one that decides.
 
 An acker adds up what processing tasks report and hands the driver one record for the phase; commit tasks report to the
 driver themselves. The next fact of an attempt is a field here and a line where it is found; a count that adds up over

@@ -48,7 +48,7 @@ class _Live:
 
 
 class _BoltKind(NamedTuple):
-    """What follows from the class of a task's bolts, of which each attempt has one."""
+    """What follows from the class of a task's bolts; each attempt has a bolt."""
 
     is_basic: bool
     takes_batches: bool

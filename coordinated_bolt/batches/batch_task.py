@@ -39,7 +39,7 @@ NO_EDGES: Mapping[int, EdgeDigest] = MappingProxyType({})
 
 
 class _Taken(NamedTuple):
-    """What was read of an attempt's frames.
+    """The content of an attempt's frames.
 
     Attributes:
         stretches: the tuples that were not executed yet.
@@ -67,7 +67,7 @@ class BatchTask:
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
     def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> AttemptResult | None:
-        """Executes an attempt of which everything has arrived; `with_id` begins its commit phase.
+        """Executes an attempt that has arrived whole; `with_id` begins its commit phase.
 
         Returns None if it was finished without its bolt, because no tuple arrived.
         """
@@ -86,7 +86,7 @@ class BatchTask:
         return self.end(attempt)
 
     def skip(self, attempt: TransactionAttempt, arrived: Arrived) -> bool:
-        """Finishes an attempt of which everything has arrived, if that is nothing and its bolt need not run."""
+        """Finishes an attempt without tuples that has arrived whole, if its bolt need not run."""
         brings_tuples = arrived.frames or arrived.counts or arrived.repeats
         return not brings_tuples and self._bolt.skip(attempt, arrived.reporters)
 
@@ -95,7 +95,7 @@ class BatchTask:
         return inbox.empty_places(frozenset(self._wiring.upstream)) if self._wiring.skips_empty_batches else 0
 
     def skip_handed(self, attempt: TransactionAttempt, handed: Sequence[HandOver]) -> bool:
-        """Returns the same for an attempt of which this is all that is handed over."""
+        """Returns the same for an attempt if this is all that is handed over."""
         if not self._wiring.skips_empty_batches or any(each.reported_count != 0 for each in handed):
             return False
         return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
@@ -105,7 +105,7 @@ class BatchTask:
         self._bolt.on(frame.attempt, (self._event(frame),))
 
     def run_handed(self, attempt: TransactionAttempt, handed: Iterable[HandOver]) -> AttemptResult:
-        """Executes what tasks in the same process hand over for an attempt, of which this is everything.
+        """Executes what tasks in the same process hand over for an attempt; it is all of the attempt.
 
         Of a task that has failed there is no report; its tuples are left alone, and the attempt fails here too.
         """

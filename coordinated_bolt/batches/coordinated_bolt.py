@@ -119,7 +119,7 @@ class CoordinatedBolt:
         *,
         with_id: bool = False,
     ) -> AttemptResult:
-        """Does what `on` and `end` do with an attempt of which these tuples and counts are everything.
+        """Does what `on` and `end` do, for an attempt that consists of these tuples and counts.
 
         Nothing is noted of an attempt that is good.
         """
@@ -239,7 +239,7 @@ class CoordinatedBolt:
 
 
 def _tracking(wiring: TaskWiring) -> Tracking:
-    """Returns a fresh tracking that knows which tasks must all report, and of which groups only one does."""
+    """Returns a fresh tracking that knows which tasks must all report, and in which groups only one does."""
     upstream: list[int] = []
     groups: list[tuple[int, ...]] = []
     if wiring.coordination is None:

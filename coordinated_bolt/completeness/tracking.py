@@ -123,7 +123,7 @@ class Tracking:
         *,
         has_id: bool = True,
     ) -> bool:
-        """Returns whether an attempt is complete of which this is everything; notes nothing.
+        """Returns whether an attempt is complete if this is all of it; notes nothing.
 
         Args:
             reporters: the tasks that have reported.

@@ -96,9 +96,9 @@ class IBatchBolt(IComponent):
     """
 
     skips_empty_batches: ClassVar[bool] = False
-    """True says that the bolt has nothing to do for a batch of which its task is given no tuple: no instance is made
-    then, so neither `prepare` nor `finish_batch` is called. With many tasks and small transactions that is most of what
-    they do. Leave it False for a bolt that emits, counts or writes even for an empty batch."""
+    """True says that the bolt has nothing to do for a batch that gives its task no tuple: no instance is made then, so
+    neither `prepare` nor `finish_batch` is called. With many tasks and small transactions that is most of what they do.
+    Leave it False for a bolt that emits, counts or writes even for an empty batch."""
 
     @abstractmethod
     def prepare(
@@ -125,8 +125,8 @@ class IBatchBolt(IComponent):
         """Called instead of `execute`, if the bolt's class defines it, for tuples that arrived together.
 
         Every tuple of the attempt that reaches this task is in exactly one batch, in the order in which `execute` would
-        see them; a batch has at least one. If the bolt raises, the whole batch is named. Hooks are told of each tuple
-        after the batch. Without a definition of the bolt's own, this calls `execute` for each tuple.
+        see them; a batch has at least one. If the bolt raises, the whole batch is named. Hooks hear of each tuple after
+        the batch. Without a definition of the bolt's own, this calls `execute` for each tuple.
         """
         for tup in batch:
             self.execute(tup)
@@ -194,8 +194,8 @@ class FinishedCallback(ABC):
 class TimeoutCallback(ABC):
     """Marks a bolt that wants to know when an attempt has failed on its task.
 
-    Differs from Storm: the bolt is told of every attempt that ends unfinished, its own failures included, not only
-    of those that took too long.
+    Differs from Storm: the bolt hears of every attempt that ends unfinished, its own failures included, not only of
+    those that took too long.
     """
 
     @abstractmethod

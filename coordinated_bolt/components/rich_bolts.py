@@ -54,7 +54,7 @@ class OutputCollector(Protocol):
         """
 
     def fail(self, tup: Tuple) -> None:
-        """Reports that a tuple cannot be processed; its spout is told at once, whatever the rest of the tree does.
+        """Reports that a tuple cannot be processed; its spout is notified at once, whatever the rest of the tree does.
 
         Raises:
             ValueError: it was already acked or failed.

@@ -48,7 +48,7 @@ class ExecuteInfo:
 
 @dataclass(frozen=True, slots=True)
 class AckInfo:
-    """A bolt has acked a tuple, or a spout was told that its message is processed.
+    """A bolt has acked a tuple, or a spout has heard that its message is processed.
 
     Attributes:
         acked: the tuple, or the message id.
@@ -63,7 +63,7 @@ class AckInfo:
 
 @dataclass(frozen=True, slots=True)
 class FailInfo:
-    """A bolt has failed a tuple, or a spout was told that its message has failed.
+    """A bolt has failed a tuple, or a spout has heard that its message has failed.
 
     Attributes:
         failed: the tuple, or the message id.
@@ -111,10 +111,10 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called after a bolt has failed a tuple; plain topologies only."""
 
     def spout_ack(self, info: AckInfo) -> None:  # noqa: B027
-        """Called after a spout was told that a message is processed; plain topologies only."""
+        """Called after a spout has heard that a message is processed; plain topologies only."""
 
     def spout_fail(self, info: FailInfo) -> None:  # noqa: B027
-        """Called after a spout was told that a message has failed; plain topologies only."""
+        """Called after a spout has heard that a message has failed; plain topologies only."""
 
     def cleanup(self) -> None:  # noqa: B027
         """Called last, after the bolt's `cleanup` or when the emitter is closed."""

@@ -163,7 +163,7 @@ class DirectGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class GroupingContext:
-    """What a custom grouping is told before it chooses.
+    """What a custom grouping is given before it chooses.
 
     Attributes:
         fields: the fields of the stream.

@@ -83,7 +83,7 @@ def field_types(record_class: Any) -> dict[str, Any]:
 
 
 def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
-    """Returns a record as a row of a stream; None if it is no record, or has other fields than the stream."""
+    """Returns a record as a row of a stream; None if it is not a record, or has other fields than the stream."""
     kind: Any = type(value)
     get = _getter(kind, tuple(stream_fields))
     return None if get is None else get(value)
@@ -91,7 +91,7 @@ def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
 
 @lru_cache(maxsize=1024)
 def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], list[Any]] | None:
-    """Returns what makes a row of the objects of a class; None if they are no records of that stream."""
+    """Returns what makes a row of the objects of a class; None if they are not records of that stream."""
     if not is_record_class(kind) or sorted(names_of(kind)) != sorted(stream_fields):
         return None
     get = attrgetter(*stream_fields)

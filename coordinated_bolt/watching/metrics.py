@@ -184,7 +184,7 @@ class ComponentMetrics:
     Attributes:
         work: the sum over attempts, or over everything a plain topology did.
         acked: ``source component/stream`` -> executed tuples of committed attempts; in a plain topology, acked
-            tuples, and for a spout, stream id -> messages it was told are processed.
+            tuples, and for a spout, stream id -> messages that were acked.
         failed: the same for attempts that failed or were dropped; in a plain topology, for failed tuples and messages.
         ack_ns: plain topologies only, keyed as `acked`: time from receiving a tuple, or emitting a message, to its
             ack, in nanoseconds.

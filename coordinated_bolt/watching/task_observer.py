@@ -51,10 +51,10 @@ class TaskObserver:
         """
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout was told that a message is processed; the latency counts from when it emitted the message."""
+        """A spout has heard that a message is processed; the latency counts from when it emitted the message."""
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout was told that a message failed or timed out; the latency counts from when it emitted the message."""
+        """A spout has heard that a message failed or timed out; the latency counts from when it emitted the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Meter:
 class HookObserver(TaskObserver):
     """Notifies the engine's observer first, and then the hooks of a context, including any added later.
 
-    Hooks are not told how a batch ends; engines notify their own observer of that.
+    Hooks do not hear how a batch ends; engines notify their own observer of that.
 
     Args:
         observer: the engine's, notified first; None if the engine has none.

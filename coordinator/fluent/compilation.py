@@ -1,4 +1,4 @@
-"""Makes a topology of what was said of a stream: components, groupings and committers, as if written by hand.
+"""Makes a topology of a stream's steps: components, groupings and committers, as if written by hand.
 
 Steps that follow one another become one bolt, with the first halves of the aggregations below them. What needs a
 component of its own are a user's bolt, a state that rows pass, and the refusal of tuples.
@@ -290,7 +290,7 @@ def _grouping(fields: Sequence[str]) -> Grouping:
 
 
 def _check_ends(nodes: Sequence[StreamNode]) -> None:
-    """Refuses a stream of which nothing is kept, and steps whose rows nobody gets."""
+    """Refuses a stream that keeps nothing, and steps whose rows nobody gets."""
     if not any(isinstance(node.what, (KeptIn, PassedBy, SentTo)) for node in nodes):
         raise TopologyError(
             f"nothing is kept of the {nodes[0].said}; end it with count_by, sum_by or another aggregation into a "

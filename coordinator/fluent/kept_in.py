@@ -23,7 +23,7 @@ from state.values.first_wrong import Wrong
 
 _SHOWN_MAX = 100
 _ORDERED = frozenset({int, float, bool, str, bytes, Decimal})
-"""Types of which no value is None or holds it."""
+"""Types whose values neither are None nor hold it."""
 _SAMPLES: tuple[Any, ...] = (
     None, True, 1, 1.0, Decimal(1), "a", b"a", dt.date(2026, 11, 28), dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
 )  # fmt: skip
@@ -53,7 +53,7 @@ class KeptIn:
     """An aggregation that is kept in a state; shipped with the bolt that combines rows for it.
 
     Attributes:
-        aggregation: what is made of the rows.
+        aggregation: the result for the rows.
         state: where it is kept; it fits.
         origins: field -> what made it.
     """

@@ -1,4 +1,4 @@
-"""What was said of a source so far: what fits there, and the next step."""
+"""The steps of a stream so far: what fits there, and the next step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SaidSoFar:
     def group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
         """Returns the fields that tell the part of a state, if it has parts, and the key."""
         if not isinstance(into, StateHandle | StateFamily):
-            raise self.wrong(f"{into!r} is no state; give one, as in HashState('counts')")
+            raise self.wrong(f"{into!r} is not a state; give one, as in HashState('counts')")
         if not isinstance(key, str | None):
             raise self.wrong(
                 f"key {key!r} is a {type(key).__name__}; name one field, and to group by several, first make one of "

@@ -91,7 +91,7 @@ class Stream:
 
         Args:
             function: called once for each row (executor).
-            to: the name of the new field, or the names of several, of which the function returns the values as a tuple;
+            to: the name of the new field, or the names of several, whose values the function returns as a tuple;
                 without it, the one field keeps its name.
             of: the fields that it is given.
         """
@@ -222,7 +222,7 @@ class Stream:
             key: as of `count_by`.
             function: called in the commit phase with the stored value, and the values of the fields in `of`; returns
                 the new one.
-            initial: takes the place of a value that is not stored; plain data, of which each key gets a copy.
+            initial: takes the place of a value that is not stored; plain data; each key gets a copy.
             into: a `HashState`, or a `ValueState` for key None, of any type of values.
             of: the fields that the function is given after the stored value; without it, all.
         """
@@ -273,13 +273,13 @@ class Stream:
         if as_of not in (None, "transaction"):
             raise self._said.wrong(f"as_of={as_of!r} is unknown; give 'transaction', or leave it out")
         if getattr(state, "kind", None) is not StateKind.HASH:
-            raise self._said.wrong(f"{state!r} is no hash; give a HashState")
+            raise self._said.wrong(f"{state!r} is not a hash; give a HashState")
         return self._passed(Enriching, state, by, to, is_of_any=as_of is not None)
 
     def dead_letter_if(
         self, predicate: Callable[..., Any], reason: str | Callable[..., str], *, of: Fields | None = None
     ) -> Stream:
-        """Keeps the tuples of which a function says yes as dead letters, and returns the stream of all others.
+        """Keeps the tuples for which a function returns true as dead letters, and returns the stream of all others.
 
         Args:
             predicate: called once for each row.

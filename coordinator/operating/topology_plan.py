@@ -64,7 +64,7 @@ def plan(topology: Topology | PlainTopology, *, slots: int | None = None) -> Top
             have no slots.
 
     Raises:
-        TopologyError: this is no topology, `slots` is below 1, or the period of a bolt's tick tuples is invalid.
+        TopologyError: this is not a topology, `slots` is below 1, or the period of a bolt's tick tuples is invalid.
     """
     if slots is not None and slots < 1:
         raise TopologyError(f"slots is {slots}; give at least 1, or None")

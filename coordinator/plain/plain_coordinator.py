@@ -48,7 +48,7 @@ class PlainCoordinator:
         sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
         draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
-        observers: told what happens; see `coordinator.watching.run_observer`.
+        observers: hear what happens; see `coordinator.watching.run_observer`.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class PlainCoordinator:
         return ended
 
     def _tell(self, wave: SpoutWave, ended: WaveDrained | WaveCrashed) -> None:
-        """Tells the spouts what became of the messages of a wave."""
+        """Notifies the spouts of how the messages of a wave ended."""
         acked: Set[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))

@@ -2,8 +2,8 @@
 
 A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
 level, which is the length of the longest path from a spout. A chain of bolts counts as one (see `chaining`): its head
-has the partitions, and the bolts chained to it run there. What bolts tell of trees goes to the driver, which decides on
-them when the wave has ended: there it takes no more than to compare two columns, while a stage for it would take as
+has the partitions, and the bolts chained to it run there. What bolts report on trees goes to the driver, which decides
+on them when the wave has ended: there it takes no more than to compare two columns, while a stage for it would take as
 long as all the others. So any number of ackers is the same on Spark, except for none.
 """
 

@@ -33,7 +33,7 @@ _RAISED = re.compile(r"^  File .*\n(?: .*\n)*(\S.*)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class WatchedRuns:
-    """Two quiet runs, one after the other in one process, of which the first was watched.
+    """Two quiet runs, one after the other in one process; the first was watched.
 
     Attributes:
         second: the other, or the error that it raised.

@@ -32,7 +32,7 @@ LOOKED_AFTER_EVERY_S = 1.0
 
 
 def in_a_copy(run: Callable[[], ResultT], *, returns_within_s: float = DEFAULT_MESSAGE_TIMEOUT_S) -> ResultT:
-    """Returns what `run` returns, or raises what it raises; one call of user code may take so long.
+    """Returns what `run` returns, or raises what it raises; one call of user code may take that long.
 
     Raises:
         TransactionError: the copy has ended without either.

@@ -1,7 +1,7 @@
 """Runs a topology in a new interpreter, whose strings have other hashes: their sets are in another order there.
 
-A copy of this process has its hashes. A new one imports what can be imported; what is of ``__main__``, or of no module,
-is sent by value.
+A copy of this process has its hashes. A new one imports what can be imported; whatever belongs to ``__main__``, or to
+no module, is sent by value.
 """
 
 from __future__ import annotations

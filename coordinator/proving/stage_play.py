@@ -155,7 +155,7 @@ class _Driver(DriverProcess):
 
 
 def _progress_or_itself(line: str) -> object:
-    """Returns what the lines of which only the last is told have in common; something new for any other."""
+    """Returns a key shared by progress lines, so that only the last is kept; something new for any other."""
     return line.rpartition(" ")[0] if COMMITTED in line else object()
 
 

@@ -22,7 +22,7 @@ STOP_S = 2
 SAID_EVERY_S = 10.0
 NOT_SERVED = "a connection was not served: %s"
 CONNECTIONS_MAX = 64
-"""Open connections; each takes a descriptor, of which the process needs others."""
+"""Open connections; each takes a descriptor, and the process needs some for other things."""
 REQUEST_TIMEOUT_S = 10.0
 """A client that has not sent a whole request after this long is disconnected."""
 

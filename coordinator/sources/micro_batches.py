@@ -54,7 +54,7 @@ class MicroBatch:
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns which batch of which query a transaction was.
+    """Returns the query and the batch that a transaction was.
 
     Raises:
         SourceError: it is not the metadata of a micro-batch.
@@ -79,7 +79,7 @@ class MicroBatches(RowSpout):
         self._coordinator: MicroBatchCoordinator | None = None
 
     def bound(self, coordinator: MicroBatchCoordinator) -> MicroBatches:
-        """Returns the same spout for one run, told of its batches by the caller; used by `exactly_once`."""
+        """Returns the same spout for one run, which gets its batches from the caller; used by `exactly_once`."""
         made = type(self)(self.columns)
         made._coordinator = coordinator  # noqa: SLF001 - its own class
         return made

@@ -57,7 +57,7 @@ class EmittingTasks:
         return found
 
     def idle_places(self, batches: Sequence[Batch]) -> dict[int, int]:
-        """Returns task index -> a bit for each of these batches of which it has no share."""
+        """Returns task index -> a bit for each of these batches in which it has no share."""
         every_place = (1 << len(batches)) - 1
         idle = dict.fromkeys(range(self._wiring.task_count), every_place)
         for place, batch in enumerate(batches):

@@ -118,7 +118,7 @@ class FailedByHand:
 
 
 PhaseEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
-"""What becomes of the phases of waves and groups."""
+"""How the phases of waves and groups end."""
 Event = PhaseEvent | ClusterNoted
 
 

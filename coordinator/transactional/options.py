@@ -58,10 +58,10 @@ class RunOptions:
         max_attempts: a txid that fails this often is poison. A batch may be to blame (user code raised on it, a record
             is bad, it hung or lost its worker while it was alone in a wave) or something else (a count does not match,
             a read of state was not answered); see `on_poison`.
-        on_poison: what becomes of poison. "halt" ends the run with the batch's error; an error that is not a
+        on_poison: what to do with poison. "halt" ends the run with the batch's error; an error that is not a
             `FailedException` then ends it at the first attempt, since the next run tries again. "quarantine" gives
-            every batch `max_attempts` attempts, then commits its transaction empty and keeps the batch for
-            ``txbatch quarantine``. What is not the batch's fault halts either way.
+            every batch `max_attempts` attempts, then commits its transaction empty and keeps the batch for ``txbatch
+            quarantine``. What is not the batch's fault halts either way.
         max_quarantined: most quarantined batches that the topology may have; poison beyond that halts.
         max_bad_fraction: the run ends before it commits a transaction with which more than this part of the records it
             has read up to there would be bad, as 0.01; from 100 records on. None sets no limit.

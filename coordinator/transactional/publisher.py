@@ -159,7 +159,7 @@ class Publisher:
             write_set,
             sent.metadata.puts,
             sent.metadata.forgets,
-            told=sent.notified_txid,
+            notified_txid=sent.notified_txid,
             quarantine=quarantine,
             history=self._history,
         )

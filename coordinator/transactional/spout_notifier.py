@@ -29,7 +29,7 @@ class SpoutNotifier:
         unnotified: returns the transactions that earlier runs committed without a certain notification; asked just
             before they are notified, since the server may lose them meanwhile.
         quarantined_txids: returns the txids of the batches that are quarantined now.
-        quarantined_batches: returns what is stored of these, as `SpoutCommitter.keep` takes it.
+        quarantined_batches: returns these as stored, as `SpoutCommitter.keep` takes it.
     """
 
     def __init__(

@@ -69,9 +69,9 @@ def rerun_dry(
 
     Args:
         topology: what the factory returns, with the same input.
-        known: what is known of the transaction.
-        before: what is known of the one below it.
-        stored: what is stored of the topology now, of which the input and the numbers of republished batches are used.
+        known: the record of the transaction.
+        before: the record of the one below it.
+        stored: the topology's metadata now; its input and the numbers of republished batches are used.
 
     Raises:
         TopologyError: it cannot be run again; see `why_not`.

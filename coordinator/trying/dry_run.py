@@ -1,7 +1,7 @@
 """Runs the first batches of a topology in this process, and keeps what every component emitted and would write.
 
 Nothing leaves the process: state is in memory, empty at the start, and gone at the end; sources are read from their
-beginning, and never told that anything was committed.
+beginning, and never hear that anything was committed.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def whole_batch(run: TransactionalRun, topology: Topology, txid: int) -> Iterato
 
 
 def _processed(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:
-    """Yields batches of which only the processing phase runs."""
+    """Yields batches after the processing phase, which alone is run."""
     yield from _moved(run, topology, 1)
     for held in run.held()[:batches]:
         yield DryBatch(held.attempt.txid, _components(run, topology, held.attempt.txid))

@@ -1,1 +1,1 @@
-"""What is observed of a run, and made of it: figures, pulse, logs, metrics, traces, reports. Decides nothing."""
+"""Observations of a run and their uses: figures, pulse, logs, metrics, traces, reports. Decides nothing."""

@@ -117,7 +117,7 @@ class WaveEnded:
         wave_id: of the wave.
         attempts: as in `WaveStarted`.
         seconds: since the wave was started.
-        outcomes: what became of its attempts; empty after a crash, and in a plain topology.
+        outcomes: how its attempts ended; empty after a crash, and in a plain topology.
         crash: why the wave crashed; None if it did not.
         measured_s: how long the engine worked on it, in seconds; 0 if nobody has measured.
     """
@@ -176,8 +176,8 @@ class AttemptsFailed:
         phase: "processing" or "commit".
         cause: why, as one of a few words; see `FailureCause`.
         reason: why, in full.
-        suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
-            the first one.
+        suspects: the attempts that crashed together; which of them has failed is not known; empty if it is the first
+            one.
         worked: what the commit tasks that ran for them did.
     """
 

@@ -80,7 +80,7 @@ class Commit:
         write_set: their composed changes.
         metadata: metadata fields to store in the same step (positions of opaque spouts).
         forget: metadata fields to delete in the same step.
-        told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
+        notified_txid: the last txid that the spout's committer has heard of; None if it has heard of everything before.
         quarantine: the quarantined batch that the commit adds or takes away.
         history: how many transactions keep their receipt and metadata.
     """
@@ -89,7 +89,7 @@ class Commit:
     write_set: WriteSet
     metadata: Mapping[str, Any] = field(default_factory=dict)
     forget: tuple[str, ...] = ()
-    told: int | None = None
+    notified_txid: int | None = None
     quarantine: QuarantineChange | None = None
     history: int = HISTORY_KEPT
 

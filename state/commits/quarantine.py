@@ -26,7 +26,7 @@ class BatchInput:
     Attributes:
         number: what the spout knows the batch by; the txid, unless batches were republished before it was cut.
         metadata: as the spout's coordinator cut it.
-        positions: scope -> what is stored of each partition: its part of the batch, or where that part ended.
+        positions: scope -> the stored metadata of each partition: its part of the batch, or where that part ended.
         starts: scope -> where each partition's part began; only of spouts that cut every attempt again.
     """
 

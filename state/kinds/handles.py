@@ -19,7 +19,7 @@ DeclaredState = StateHandle[Any] | StateFamily[Any]
 
 
 class GivenStates:
-    """Marks a committer whose states whoever makes it has chosen, not its class.
+    """Marks a committer whose states are chosen by its maker, not by its class.
 
     Attributes:
         given_states: attribute name -> a state of its own.

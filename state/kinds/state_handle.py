@@ -162,7 +162,7 @@ class StateHandle(Generic[Declared]):
         return self._changes().settled()
 
     def _changes(self) -> StateWrites:
-        """Returns the transaction's changes to the state, of which some may be held; made by the first call."""
+        """Returns the transaction's changes to the state; some may be held; made by the first call."""
         writes = self._writes
         if writes is not None:
             return writes

@@ -1,1 +1,1 @@
-"""What a server holds of a topology and tells of itself, as values. Pure: `redis_owner`, `redis_admin` store them."""
+"""What a server holds and says about itself, as values. Pure: `redis_owner`, `redis_admin` store them."""

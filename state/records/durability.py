@@ -1,8 +1,8 @@
 """Durability levels: what a run requires, and what a server provides. Pure.
 
-Data and position are written together, so a server that loses its last writes is consistent all the same. What was told
-to others is not: an acknowledged message or a deleted file does not come back. So everything that is released upstream
-waits for a level.
+Data and position are written together, so a server that loses its last writes is consistent all the same. What others
+have heard cannot be taken back: an acknowledged message or a deleted file does not come back. So everything that is
+released upstream waits for a level.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class DurabilityReport:
     def last_line(self, released_txid: int) -> str:
         """Returns what is said when a run is done and everything up to a txid is as durable as it asked for.
 
-        "" at level memory, of which the first line has said all there is.
+        "" at level memory, where the first line has said everything.
         """
         match self.asked.level:
             case DurabilityLevel.FSYNC:

@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 PULSE_EVERY_S = 1.0
 """How often a run writes its pulse."""
 SILENT_AFTER_S = 10.0
-"""A run that has written nothing for so long is probably gone: it was killed, or cannot reach the server."""
+"""A run that has written nothing for this time is probably gone: it was killed, or cannot reach the server."""
 SAMPLES_KEPT = 600
 """Samples in the ring: the last ten minutes at one a second."""
 
@@ -221,7 +221,7 @@ class RunPulse:
     is_gone: bool = False
 
     def standing(self, *, now: float, connected: int) -> Standing:
-        """Returns what to conclude at `now`, in seconds since the epoch, with so many runs connected to the server."""
+        """Returns what to conclude at `now`, in seconds since the epoch, while `connected` runs have a connection."""
         if self.now.state.has_ended:
             return Standing.ENDED
         if connected:

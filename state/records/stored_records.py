@@ -16,7 +16,7 @@ MISSING = "none"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecords:
-    """What txbatch itself stores of a topology, all of one moment; what is of another type than it should be is empty.
+    """What txbatch itself stores of a topology, all of one moment; records of a wrong type count as empty.
 
     Attributes:
         kinds: key -> its Redis type, `MISSING` if there is none; of the control, metadata and receipts keys.

@@ -1,4 +1,4 @@
-"""What is shown of a topology, as values. Pure."""
+"""A topology as it is shown, as values. Pure."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TransactionPage:
     """Some committed transactions, the newest first.
 
     Attributes:
-        first_kept: the lowest txid of which anything is kept, at most one above the last committed.
+        first_kept: the lowest txid with a stored record, at most one above the last committed.
         next_before: where the next page begins: below this txid; None if nothing older is kept.
     """
 

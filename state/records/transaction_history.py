@@ -56,7 +56,7 @@ KEPT_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class KeptTransaction:
-    """What is kept of a committed transaction: its receipt, and scope -> metadata.
+    """The record of a committed transaction: its receipt, and scope -> metadata.
 
     The spout's coordinator has scope "coordinator". `left_out` has the sizes in bytes of metadata too long to keep.
     """

@@ -1,4 +1,4 @@
-"""What a run tells of a transaction it has committed, or could not commit: attempts, times and counts. Pure.
+"""What a run reports about a transaction it has committed, or could not commit: attempts, times and counts. Pure.
 
 Stories travel with the pulse, apart from the commits: those of the last second before a crash are lost. What is exact
 about a transaction is in its record; see `transaction_history`. Transactions that failed and were not committed are

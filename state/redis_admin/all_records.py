@@ -83,7 +83,7 @@ class Sought:
     Attributes:
         since: the moment before keys were looked for.
         kinds: name of a state, or of a part of one, that was found -> its kind.
-        growing: the states with parts, of which a run may add some.
+        growing: the states with parts; a run may add parts.
     """
 
     since: tuple[str, ...]
@@ -392,6 +392,6 @@ def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def parts_among(keys: Keys, state: DescribedState, found: Iterable[Any]) -> set[str]:
-    """Returns the names of those keys that are parts of a state; others may lie beside them."""
+    """Returns the names of those keys that are parts of a state; other keys may lie among them."""
     owned = OwnedKeys({state.name: state}, {})
     return {keys.state_name(key) for key in map(text_of, found) if owned.state_of(keys, key) is not None}

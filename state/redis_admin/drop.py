@@ -1,4 +1,4 @@
-"""Removes what a topology owns, or what remains of it, from a server, without touching one that is started meanwhile.
+"""Removes what a topology owns, or the rest of it, from a server, without touching one that is started meanwhile.
 
 What else lies below its hash tag is left: see `OwnedKeys`. Without a control record, nothing says which states were the
 topology's, so only its records go, and those that the caller names.

@@ -99,7 +99,7 @@ class Onlooker:
         )
 
     def transaction(self, topology_id: str, txid: int) -> KnownTransaction | None:
-        """Returns what is known of a transaction, None if the topology is not stored.
+        """Returns the record of a transaction, None if the topology is not stored.
 
         Metadata is read before the history, into which a commit may move it meanwhile, so it cannot be missed.
         """

@@ -1,4 +1,4 @@
-"""Writes and reads what a run tells of itself; see `run_pulse` for what that is.
+"""Writes and reads what a run reports about itself; see `run_pulse` for what that is.
 
 It is written through a function of its own, which checks that the run still owns the topology and changes no revision:
 a run that was fenced out writes nothing, and none of it belongs to the owner's sequence of writes.

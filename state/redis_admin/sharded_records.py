@@ -1,7 +1,7 @@
 """Reads everything that the servers hold of a topology over many slots, as `RedisRecords` does of one in its own.
 
-What is read of several shards is of one transaction if every shard holds what home has decided, by `shard_fault`, and
-home and all shards stand where they stood when the last one was read.
+A read of several shards shows one transaction if every shard holds what home has decided, by `shard_fault`, and neither
+home nor a shard has moved on by the time the last one was read.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class ShardedRecords(RedisRecords):
         raise self._apart()
 
     def _standings(self) -> list[dict[str, str]]:
-        """Returns at which transaction, and of which life, home and every shard are.
+        """Returns the transaction and the life at which home and every shard are.
 
         What changes a state changes one of these fields. Equal before and after a reading, they vouch for it.
         """

@@ -63,7 +63,7 @@ class RedisTopology(RedisSlot):
         return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
 
     def transaction(self, txid: int) -> KnownTransaction | None:
-        """Returns what is known of a transaction, None if the topology is not stored."""
+        """Returns the record of a transaction, None if the topology is not stored."""
         return Onlooker(self._connection).transaction(self.keys.topology_id, txid)
 
     def connected_runs(self) -> int:

@@ -52,7 +52,7 @@ def expiry_of(reply: Any) -> int | None:
 
 
 def position_of(reply: Any) -> StreamPosition | None:
-    """Returns what XINFO STREAM tells of a stream."""
+    """Returns what XINFO STREAM says about a stream."""
     if isinstance(reply, redis.RedisError):
         return None
     facts = {text_of(name): value for name, value in pairs_of(reply)}

@@ -114,8 +114,8 @@ class RedisConnection:
     Attributes:
         away_count: how often the server did not answer for more than `AWAY_MIN_S`, or was slow.
         away_s: the total of those times, in seconds.
-        busy_s: how much longer the last write took than the quickest so far, of which round trip and disk take about as
-            long; 0 if it had to be repeated. In seconds.
+        busy_s: how much longer the last write took than the quickest so far, since round trip and disk take about as
+            long for any write; 0 if it had to be repeated. In seconds.
     """
 
     def __init__(

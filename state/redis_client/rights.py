@@ -31,7 +31,7 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 """What confirming a level takes in addition. CONFIG GET also shows a server's passwords, so only level fsync has it."""
 
 COMMANDS_OF_EXPIRING_FIELDS = ("HPEXPIREAT", "HPEXPIRETIME")
-"""What topologies take in addition of which fields expire; servers before Redis 7.4 and Valkey 9 lack them."""
+"""What topologies need in addition if fields expire; servers before Redis 7.4 and Valkey 9 lack them."""
 
 COMMANDS_TO_VERIFY = (
     *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),

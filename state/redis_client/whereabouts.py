@@ -174,7 +174,7 @@ class SentinelWhereabouts(Whereabouts):
             if "unknown command" not in str(error):
                 raise
             raise TopologyError(
-                f"server {redact(self._url)} is no sentinel: it does not know the command SENTINEL; name sentinels, "
+                f"server {redact(self._url)} is not a sentinel: it does not know the command SENTINEL; name sentinels, "
                 "or write redis:// for a server"
             ).about(Trouble.SERVER_ADDRESS) from error
         return str(host), int(port)
@@ -218,7 +218,7 @@ class ClusterWhereabouts(Whereabouts):
         except redis.ResponseError as error:
             if "cluster support disabled" not in str(error):
                 raise
-            raise TopologyError(f"server {redact(self._url)} is no cluster; write redis:// for a server").about(
+            raise TopologyError(f"server {redact(self._url)} is not a cluster; write redis:// for a server").about(
                 Trouble.SERVER_ADDRESS
             ) from error
         with self._lock:

@@ -56,7 +56,7 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class Descriptions:
-    """What a run is given: its input and its topology, as they are stored with what was made of them."""
+    """What a run is given: its input and its topology, as they are stored with their results."""
 
     source_fingerprint: str
     topology: str
@@ -90,8 +90,8 @@ def commit_arguments(
     write_set = commit.write_set
     names = [keys.control, keys.metadata, keys.receipts, keys.history, *map(keys.state, write_set.states)]
     attempts = commit.attempts
-    told = "" if commit.told is None else str(commit.told)
-    content: list[Argument] = [told, str(commit.history), str(attempts[0].txid), str(len(attempts))]
+    notified = "" if commit.notified_txid is None else str(commit.notified_txid)
+    content: list[Argument] = [notified, str(commit.history), str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
     content += state_sections(write_set, first_key=len(names) - len(write_set.states) + 1, is_group=len(attempts) > 1)

@@ -56,7 +56,7 @@ def _allowed(connection: RedisConnection, *command: str) -> Any | None:
 
 
 def _is_in_step(value: Any) -> bool:
-    """Returns whether a line of INFO replication tells of a replica that has caught up."""
+    """Returns whether a line of INFO replication names a replica that has caught up."""
     if isinstance(value, Mapping):
         return text_of(value.get("state", "")) == "online"
     return "state=online" in text_of(value)

@@ -19,10 +19,10 @@ TORN_REMEDY = (
 
 
 def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
-    """Refuses to read what is left of a topology that is being dropped, or has a part of a lost write in it."""
+    """Refuses to read the rest of a topology that is being dropped, or that holds a part of a lost write."""
     if "dropping" in control:
         raise StateRefusedError(
-            f"topology {topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
+            f"topology {topology_id!r} is being dropped, and its rest is not a state; run `txbatch drop "
             f"{topology_id}` again"
         ).about(Trouble.DROPPING)
     if control.get("begun") != control.get("ended"):

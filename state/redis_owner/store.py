@@ -162,7 +162,7 @@ class RedisStore(RedisSlot):
         return replace(advice, byte_count=sum(map(len, arguments)), busy_s=self._connection.busy_s)
 
     def ask_barrier(self, confirmed_txid: int) -> None:
-        """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.
+        """Asks whether everything written so far is as durable as `check_server` requires; see `barrier_answer`.
 
         Called by the coordinator, one question at a time, with the last txid known to be that durable, 0 if none is; it
         is stored on this occasion.
@@ -203,8 +203,8 @@ class RedisStore(RedisSlot):
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         """Returns the attempts that the spout's committer may not have heard of, in order; at most `RECEIPTS_KEPT`.
 
-        That is the last committed group, or more after a run that was late in telling the spout. Only for the owner,
-        so that no spout is told of a group that the server no longer holds.
+        That is the last committed group, or more after a run that was late in telling the spout. Only for the owner, so
+        that no spout hears of a group that the server no longer holds.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}

@@ -64,7 +64,7 @@ SETTINGS = (
     "timeout",
 )
 NO_LIBRARY = "txbatch doctor asks whether this user may load a library; this is not one"
-"""Sent to FUNCTION LOAD: a user without the right is told so, and any other that this is not a library."""
+"""Sent to FUNCTION LOAD: a user without the right gets that error, and any other the one that this is not a library."""
 LACKING_SCRIPT = """
 local lacking = {}
 for _, command in ipairs(ARGV) do

@@ -2,10 +2,10 @@
 
     python redis_supervisor.py PIPE_FD LOCK_FD PARENT_PID SERVER ARGUMENT...
 
-The parent holds the write end of the pipe: when it ends, even by kill -9, the read end reaches end of
-file and the server is told to stop. The server inherits the lock's descriptor, which is closed here, so the
-directory stays locked exactly as long as a server may write to it. This process lives as long as the run, so it
-imports only a small part of the standard library.
+The parent holds the write end of the pipe: when it ends, even by kill -9, the read end reaches end of file and the
+server is stopped. The server inherits the lock's descriptor, which is closed here, so the directory stays locked
+exactly as long as a server may write to it. This process lives as long as the run, so it imports only a small part of
+the standard library.
 """
 
 from __future__ import annotations

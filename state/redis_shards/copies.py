@@ -29,7 +29,7 @@ class PartCopy:
 
     @staticmethod
     def all_packed(copies: Sequence[PartCopy]) -> bytes:
-        """Returns what is kept of one group; empty if nothing is."""
+        """Returns the copy of one group; empty if nothing is."""
         return pack([[each.number, each.chain, list(each.keys), each.sections] for each in copies]) if copies else b""
 
     @classmethod

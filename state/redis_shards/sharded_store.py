@@ -361,7 +361,7 @@ class ShardedStore(RedisStore):
             self._uncarried.discard(field)
 
     def _together(self, ask: Callable[[Shard], Asking[Result]]) -> list[Result]:
-        """Asks every shard, those of one server together, and all servers at once; raises the first error of any."""
+        """Asks all servers at once, the shards of one server together; raises the first error of any."""
 
         def asked(shards: Sequence[Shard]) -> list[tuple[int, Result]]:
             answers = asked_together([(shard.connection, ask(shard)) for shard in shards])

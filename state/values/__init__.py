@@ -1,4 +1,4 @@
-"""Which values may travel and be stored, of which kind a state is, and the form its values take in Redis. Pure.
+"""Which values may travel and be stored, the kinds of state, and the form their values take in Redis. Pure.
 
 Bytes are made in `state/codec.py`.
 """

@@ -22,7 +22,7 @@ def is_unordered(values: Any) -> bool:
 
 
 def column_values(column: Any) -> list[Any] | None:
-    """Returns the values of a column as a new list; None for what is no column.
+    """Returns the values of a column as a new list; None for what is not a column.
 
     A column is an iterable with an order, or an array of pyarrow or NumPy, whose values become Python's.
     """

@@ -1,4 +1,4 @@
-"""The stages of a wave as queries of Spark Connect, of which nothing is kept.
+"""The stages of a wave as queries of Spark Connect, which keep nothing.
 
 A second query, for committers that read or have bolts downstream, or if something went wrong, begins at the input
 again, as job 2 of the classic engine does after an executor was lost: spouts that cut partitions read what query 1 has

@@ -1,4 +1,4 @@
-"""What Spark leaves open to others unless it is told: its scratch files, its ports and its web UI."""
+"""What Spark leaves open to others by default: its scratch files, its ports and its web UI."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | 
     Args:
         context: the Spark context.
         topology: any topology.
-        named: module to ship besides those of its components', hooks' and groupings' classes.
+        named: module to ship in addition to those of its components', hooks' and groupings' classes.
     """
     return ship_code(context, topology_modules(topology, named))
 

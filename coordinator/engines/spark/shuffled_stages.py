@@ -1,4 +1,4 @@
-"""The stages of a wave over Spark's shuffles, of which files remain: a second job skips what leads to them.
+"""The stages of a wave over Spark's shuffles, whose files remain: a second job skips what leads to them.
 
 Only few large frames cross a shuffle, moved to the partition they name. An `Intake` feeds stage 0: it is the seam
 between a plan and where its rows come from.

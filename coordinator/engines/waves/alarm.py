@@ -1,4 +1,4 @@
-"""Ends user code that does not return, where it stands, so that it can be told which one it was.
+"""Interrupts user code that overruns its timeout, so that the traceback names the line.
 
 The driver cancels what exceeds the message timeout, but it does not know what a worker is doing. So a worker has an
 alarm of its own, a little earlier: it raises in the middle of the user's code, and the traceback shows the line. The

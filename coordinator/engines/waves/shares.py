@@ -112,7 +112,7 @@ def _put_together(
     shares: Iterable[EarlyCommit],
     executed: Mapping[Attempts, Sequence[TaskReport]],
 ) -> GroupExecuted | None:
-    """Returns a group of which each share ran a part, as if it had run at once; None if a part was not come to."""
+    """Returns a group whose shares each ran a part, as if it had run at once; None if a part was not come to."""
     own = frozenset(group)
     parts = [part for share in shares for part in share.groups if part[0] in own]
     if not all(part in executed for part in parts):

@@ -143,7 +143,7 @@ class Wave(Generic[RowsT]):
         return reports
 
     def release(self) -> None:
-        """Deletes what is kept of the wave; nothing of it can be run again."""
+        """Deletes everything that the wave keeps; nothing of it can be run again."""
         self._stages.release()
 
     def _rows_of_meeting_stage(self, entry: StageEntry[Plan]) -> Steps[RowsT]:

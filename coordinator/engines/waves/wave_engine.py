@@ -28,7 +28,7 @@ from state.redis_owner.reader import save_redis_url
 _LOG = logging.getLogger("txbatch")
 PROCESSING, COMMIT = "processing", "commit"
 Run = Callable[[str, Callable[[], None]], Event | EngineError]
-"""(a name that no other job has, what lets Spark know the thread's jobs by it) -> what became of the job."""
+"""(a name that no other job has, what lets Spark know the thread's jobs by it) -> how the job ended."""
 
 
 class WaveEngine(ABC):
@@ -55,7 +55,7 @@ class WaveEngine(ABC):
 
     @abstractmethod
     def _wave(self, given: WaveInput) -> Wave[Any]:
-        """Makes a wave, of which nothing runs yet."""
+        """Makes a wave that does not run yet."""
 
     @property
     def _has_processed(self) -> bool:
@@ -67,11 +67,11 @@ class WaveEngine(ABC):
 
     @abstractmethod
     def _submit(self, phase: str, wave_id: int, attempts: Attempts, run: Run) -> None:
-        """Runs a phase of a wave on its lane, and puts what becomes of it among the events."""
+        """Runs a phase of a wave on its lane, and puts its outcome among the events."""
 
     @abstractmethod
     def _crashed(self, name: str, error: BaseException) -> CrashStory:
-        """Returns what a job that has raised crashed of; called on its lane.
+        """Returns why a job crashed that has raised; called on its lane.
 
         Raises:
             EngineError: Spark is gone.

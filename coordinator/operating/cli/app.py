@@ -31,7 +31,7 @@ PLACES = {
         "explain": ("commands.explain:explain", "Explain an error"),
     },
     "Repair": {
-        "verify": ("commands.examine:verify", "Check that what is stored of a topology is undamaged"),
+        "verify": ("commands.examine:verify", "Check that the records of a topology are undamaged"),
         "quarantine": ("commands.quarantine:app", "Look at quarantined batches, republish or drop them"),
         "dead-letters": (
             "commands.dead_letters:app",

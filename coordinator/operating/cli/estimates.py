@@ -17,7 +17,7 @@ Cut = tuple[int, float]
 
 
 class DonePart:
-    """The part of the input that is committed; told of every event of a run.
+    """The part of the input that is committed; updated with every event of a run.
 
     A spout says how much of its input is cut, and commits lag behind by up to a window. So this keeps how much was cut
     at the txids of that window, and looks up the committed one. Between two of them, and before the first one that a

@@ -34,7 +34,7 @@ class ShownFigures(Protocol[Statistics_contra]):
         """Returns what the run has done as one line."""
 
     def has_ended_first_wave(self) -> bool:
-        """Returns whether anything has come of the first wave, which is slow because the engine is still cold."""
+        """Returns whether the first wave has ended, which is slow because the engine is still cold."""
 
     def has_result(self) -> bool:
         """Returns whether the run, even if it failed, has a result to report."""

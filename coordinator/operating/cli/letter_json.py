@@ -1,4 +1,4 @@
-"""Dead letters as JSON: one object a letter, whose values can be told apart and restored.
+"""Dead letters as JSON: one object a letter, with values that are distinct and can be restored.
 
 What JSON has stays as it is. Every other type that a tuple may carry becomes an object with one key that begins with a
 dollar sign; a mapping that JSON could not keep, or that could be mistaken for such an object, becomes ``$map``.

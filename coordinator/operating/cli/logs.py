@@ -151,7 +151,7 @@ def log_sentence(text: str, level: int = logging.INFO, *, figures: Any = None, *
 
 
 def log_error(sentence: str, error: BaseException, *, debug: bool = False) -> None:
-    """Logs the error that ends a command, with what is known of where it happened."""
+    """Logs the error that ends a command, with the place where it happened if that is known."""
     level = logging.WARNING if isinstance(error, (StoppedError, KeyboardInterrupt)) else logging.ERROR
     trace = "\n" + "".join(traceback.format_exception(error)) if debug else ""
     log_sentence(sentence + trace, level, **_about(error), exit_code=int(exit_code_of(error)))

@@ -106,7 +106,7 @@ class LimitOptions:
         option(
             panel=FAILURES,
             metavar="WORD",
-            help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
+            help="What to do with a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
             "its transaction empty and keep it for `txbatch quarantine`.",
         ),
     ] = DEFAULTS.on_poison

@@ -1,4 +1,4 @@
-"""What is known of one transaction, in words, as the command line and the dashboard say it. Pure."""
+"""The record of one transaction, in words, as the command line and the dashboard say it. Pure."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from state.troubles import Trouble
 
 VERSION = 1
 EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum", "format", "told", "history_from")
-"""What the control hash tells of the position; the rest is of one life of the topology on one server."""
+"""The position as the control hash has it; the rest is of one life of the topology on one server."""
 
 
 class LineWriter:

@@ -49,7 +49,7 @@ def checked_export(file: IO[bytes]) -> Export:
     """Reads a file to its end, and returns what it exports.
 
     Raises:
-        StateRefusedError: it is no export, or of another version, or not whole.
+        StateRefusedError: it is not an export, or of another version, or not whole.
     """
     digest, count, ending, metadata = blake2b(digest_size=8), 0, None, dict[str, bytes]()
     export: Export | None = None
@@ -95,7 +95,7 @@ def import_state(target: StateImport, export: Export, file: IO[bytes], *, genera
 
 
 def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
-    """Yields the file's entries, those of one key together as far as they fit."""
+    """Yields the file's entries, the entries of one key together as far as they fit."""
     reader = LineReader(export.states)
     entries: Entries = []
     expiries: dict[bytes, int] = {}

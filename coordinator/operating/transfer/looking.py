@@ -57,7 +57,7 @@ class StateTotals:
 class ChosenState:
     """A state, or one part of it, that a user has named.
 
-    `name` is as `Keys.state` takes it; `has_part` is False for a state with parts of which none was named.
+    `name` is as `Keys.state` takes it; `has_part` is False for a state with parts if none was named.
     """
 
     name: str

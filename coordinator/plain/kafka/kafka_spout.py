@@ -41,7 +41,7 @@ Split = Callable[[Sequence[Any]], Iterable[Sequence[Any]]]
 
 
 class OnGiveUp(StrEnum):
-    """What becomes of a message that failed on its first try and on every retry; see `KafkaSpout`."""
+    """What to do with a message that failed on its first try and on every retry; see `KafkaSpout`."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -61,7 +61,7 @@ class KafkaSpout(ISpout):
         redis: where offsets are kept: an address without a password, or where to find one that has it.
         spout_id: distinguishes spouts of a topology that read the same topic; by default the component's id.
         retries: how often and how soon failed tuples are emitted again.
-        on_give_up: what becomes of a message when they are used up. ``"fail"`` stops the run with an error that names
+        on_give_up: what to do with a message when they are used up. ``"fail"`` stops the run with an error that names
             it, and the next run begins with it; ``"skip"`` leaves it out, counts and logs it; ``"dead_letter"`` emits
             it on the stream ``"dead_letters"``, as place, record and reason, until that is acked.
         max_uncommitted: messages of a partition that may be emitted beyond what is done in sequence.

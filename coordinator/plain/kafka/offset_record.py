@@ -90,7 +90,7 @@ class ResumeRules:
     max_behind: int | None
 
     def counts(self, record: OffsetRecord | None) -> bool:
-        """Returns whether what is stored of a partition is continued."""
+        """Returns whether the stored position of a partition is continued."""
         return record is not None and not (self.force_from_start and record.instance_id != self.instance_id)
 
     def first_offset(self, record: OffsetRecord, topic_id: str, bounds: Bounds, on_gone: str) -> int:
@@ -100,7 +100,7 @@ class ResumeRules:
             record: what is stored and counts: where the first run began, or how far another one came.
             topic_id: the brokers' id of the topic.
             bounds: what the log of the partition holds.
-            on_gone: what becomes of offsets that are gone from it.
+            on_gone: what to do about offsets that are gone from it.
 
         Raises:
             SourceError: the topic is another one, or the offset is gone and the policy is to fail.

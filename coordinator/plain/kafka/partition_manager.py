@@ -37,7 +37,7 @@ class TupleId(NamedTuple):
 
 
 class AfterFail(Enum):
-    """What becomes of a tuple that failed."""
+    """What to do with a tuple that failed."""
 
     RETRY = auto()
     """It is emitted again, later."""
@@ -49,7 +49,7 @@ class AfterFail(Enum):
 
 @dataclass(slots=True)
 class _Message:
-    """The tuples made of a message, and those of them that are not acked."""
+    """The tuples made of a message, and which of them are not acked."""
 
     tuple_count: int
     out: set[int] = field(default_factory=set)

@@ -96,7 +96,7 @@ class BoltChain:
         wirings: of its tasks, the head first, in flow order.
         make_task: (wiring, outbox) -> the task.
         make_packer: (wiring, class) -> the outbox of the task.
-        begin: told which task is about to run user code.
+        begin: hears which task is about to run user code.
     """
 
     def __init__(

@@ -124,7 +124,7 @@ class CoordinatedTask:
             self._fail(kept.roots)  # a spout may have restarted its timeout
 
     def close(self) -> Failure | None:
-        """Lets the bolts of batches under way clean up; what they raise then is only told to the observer."""
+        """Lets the bolts of batches under way clean up; only the observer hears what they raise then."""
         for _ in range(BUCKET_COUNT):
             for batch in self._batches.rotate():
                 self._drop(batch)

@@ -1,8 +1,8 @@
-"""What becomes of files whose content is committed: they are listed, moved or deleted, never earlier.
+"""Deletes, moves or keeps files whose content is committed: they are listed, moved or deleted, never earlier.
 
 The coordinator of a source notes in which transaction a file was cut to its end; the run tells the `DoneFiles` which
-transactions are durable. Both live in the driver. A run that dies in between finds the files again: whatever earlier
-runs have read to its end and committed is dealt with once the last transaction is told again.
+transactions are durable. Both live in the driver. A run that dies in between finds the files again: files that earlier
+runs have read to their end and committed are dealt with when the last transaction is notified again.
 
 By then there may be something else under the name. So a file is compared with what was read, renamed to a private name,
 where no writer finds it, compared again, and only then removed. What a run that died has left under such a name, the
@@ -69,7 +69,7 @@ class FinishedFiles:
             self._by_txid.pop(txid, None)
 
     def take(self, txid: int) -> list[FinishedFile]:
-        """Files that end in a transaction or before, each told once."""
+        """Files that end in a transaction or before, each once."""
         due = sorted(number for number in self._by_txid if number <= txid)
         return [file for number in due for file in self._by_txid.pop(number)]
 
@@ -137,7 +137,7 @@ class DoneFiles(SpoutCommitter):
 
     Args:
         finished: which files end in which transaction.
-        follow: says what becomes of them; None leaves all alone.
+        follow: says what to do with them; None leaves all alone.
         store: where the files are.
         place: see `DonePlaces`.
     """

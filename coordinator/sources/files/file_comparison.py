@@ -1,4 +1,4 @@
-"""What files hold now, compared with what was read of them: changed, gone, unread, or the same under a new name.
+"""Compares files with what was read from them: changed, gone, unread, or the same under a new name.
 
 A file whose size, times and inode are those it had when it was read is taken to be unchanged, unless it had been
 changed within two seconds before; of any other the bytes that were read are read again and their digest compared.
@@ -22,7 +22,7 @@ from coordinator.spouts.run_so_far import InputChange
 
 
 class FileComparison:
-    """Compares files with what was read of files; made once, at the start of a run (driver).
+    """Compares the present files with those that were read; made once, at the start of a run (driver).
 
     Args:
         pending: paths of files that are read again, for transactions that are not committed.
@@ -113,7 +113,7 @@ class SortedComparison(FileComparison):
         )
 
     def _holds(self, path: str, mark: PrefixMark, renamed: Collection[str]) -> bool:
-        """Returns whether a file still begins with what was read of it."""
+        """Returns whether a file still begins with the bytes we read from it."""
         if path not in self._sizes:
             sentence = f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read"
             is_known = (path in renamed or not mark.end) and path not in self._pending
@@ -212,7 +212,7 @@ class GrowingComparison(FileComparison):
     Attributes:
         former: the notes as they are stored.
         moved: former path -> path, of files that have another name now.
-        alike: former path -> path, of files of which the user says whether they are one.
+        alike: former path -> path, of files that the user declares to be the same or not.
     """
 
     def __init__(self, known: KnownFiles, pending: Collection[str], store: FileStore) -> None:

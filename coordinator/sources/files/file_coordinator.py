@@ -1,4 +1,4 @@
-"""Cuts files into transactions (driver): which ranges of which files, in which order, and what is told of changes.
+"""Cuts files into transactions (driver): the ranges, their order, and the report on changes.
 
 The metadata of a transaction is a list of byte ranges with digests, so a replay reads exactly the same
 bytes or stops with an error. Large files are split among the emitter tasks, small ones share a batch.
@@ -231,7 +231,7 @@ class FileCoordinator(SpoutCoordinator):
     def _go_after(self, metadata: Any) -> None:
         """Stands after the last range of a transaction, which is read again unless we just cut it.
 
-        A file that has left the input, which `compare` has told, is followed by those that sort after.
+        A file that has left the input, as `compare` has reported, is followed by those that sort after.
         """
         last = None if metadata is None else self._ranges(metadata)[-1]
         if last == self._last:

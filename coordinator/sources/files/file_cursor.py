@@ -26,8 +26,8 @@ class _OpenFile:
 
     Attributes:
         scanner: cuts it.
-        record_count: of what was read of it.
-        read: the mark of what was read; None if nothing was.
+        record_count: how many records were read.
+        read: the mark of the bytes that were read; None if none were.
         edges: the digest of the edges of that, where there are inodes.
         is_untouched: nothing was cut of it.
         is_noted: its end was reported to the order.
@@ -91,7 +91,7 @@ class FileCursor:
         return part if part.mark is None else replace(part, mark=self._of_now(at, part.mark))
 
     def take_passed(self) -> dict[str, PrefixMark]:
-        """Returns path -> mark of the files that were passed since the last call, nothing of which was cut."""
+        """Returns path -> mark of the files that were passed since the last call without being cut."""
         passed, self._passed = self._passed, {}
         return passed
 

@@ -71,7 +71,7 @@ class FileKind(ABC):
         """
 
     def ends_at(self, file: InputFile, end: int) -> bool:
-        """Returns whether what was read of a file ended with a whole record, so that what was appended can follow."""
+        """Returns whether what was read of a file ends with a whole record, so that appended ones can follow."""
         return False
 
     def read_so_far(self, file: InputFile, mark: PrefixMark) -> RecordRange:

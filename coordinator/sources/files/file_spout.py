@@ -1,4 +1,4 @@
-"""What all sources of files share: patterns, a store, a fingerprint, and what is made of them."""
+"""What all sources of files share: patterns, a store, a fingerprint, and the objects made from them."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _pattern(owner: str, given: Any) -> str:
     except UnicodeEncodeError:  # half a surrogate pair that stands for no byte
         is_path = False
     if not is_path or not isinstance(text, str):
-        raise TopologyError(f"pattern {given!r} of {owner} is no path or glob: give a text such as 'logs/*.txt'")
+        raise TopologyError(f"pattern {given!r} of {owner} is not a path or glob: give a text such as 'logs/*.txt'")
     return text
 
 

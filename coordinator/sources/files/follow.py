@@ -25,7 +25,7 @@ class Follow:
         quiet_s: how long a file has to be quiet, in seconds.
         marker: what a marker's name has after the file's.
         poll_s: seconds between two looks at the folder.
-        done: what becomes of a file once everything in it is committed: it is left alone, its path is appended to the
+        done: what to do with a file once everything in it is committed: it is left alone, its path is appended to the
             list `done_path`, it is moved to the folder `done_path`, or deleted.
         done_path: a file or folder; on this machine for a list, in the store of the files for a folder.
 

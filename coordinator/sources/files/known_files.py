@@ -2,7 +2,7 @@
 
 A name is not a file: logs are rotated, packed in place, copied and cut off, and a name may be given again. So a file is
 known by its inode, size and time, and by the content that was read of it; its name only says where to look first. What
-has grown is read further. What can be taken for the same file and for another is told, and nothing is guessed.
+has grown is read further. A file that could be the same or another one is reported, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class JoinedFile:
     Attributes:
         path: its name when it was found.
         byte_count: how much of it, in the store, was complete then.
-        note: what was read of it already; None if it is new.
+        note: the part that was read already; None if it is new.
         number: its place in the order; 0 where the order goes by names.
         facts: how it looked when it joined a followed folder.
     """
@@ -54,7 +54,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A file that holds what was read of one that is gone: the same under a new name, or another."""
+    """A file that begins with the bytes read from one that is gone: the same under a new name, or another."""
 
     path: str
     former: str
@@ -265,7 +265,7 @@ class KnownFiles:
         settled: Settled,
         here: dict[str, PrefixMark],
     ) -> None:
-        """Looks whether a file holds what was read of one that is found nowhere else."""
+        """Looks whether a file begins with the bytes read from one that is found nowhere else."""
         sought = {former: note for former, note in lost.items() if former not in settled.moved}
         if self._removes:  # what is done was removed by a run
             sought = {former: note for former, note in sought.items() if former in found or not note.is_whole}
@@ -315,7 +315,7 @@ class KnownFiles:
                 yield Replaced(
                     path,
                     note,
-                    f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "
+                    f"file {path!r} holds what was read under that name, and is another file by inode or time: it "
                     "would neither be read nor removed",
                 )
 
@@ -336,7 +336,7 @@ class KnownFiles:
                 self._forgotten.add(path)
 
     def _take_over(self, settled: Settled, found: Mapping[str, FileFacts], here: Mapping[str, PrefixMark]) -> None:
-        """Has files known by the names and the looks they have now."""
+        """Records the current name and metadata of each file."""
         for former, path in settled.moved.items():
             if path in here:
                 self.notes[former] = replace(here[path], record_count=self.notes[former].record_count)
@@ -378,7 +378,7 @@ class KnownFiles:
 
 
 def _shortened(path: str, read: PrefixMark, found: Mapping[str, FileFacts]) -> set[str]:
-    """Returns the names of what is left of a file that was read, under its name or another one."""
+    """Returns the names under which a file that was read is still there."""
     inode = read.stamp[3]
     left = {other for other, facts in found.items() if inode and facts.inode == inode and facts.byte_count < read.end}
     return left | {path} if path in found and found[path].inode in (0, inode) else left

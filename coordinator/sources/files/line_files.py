@@ -41,9 +41,9 @@ class TextFiles(FileSpout):
         encoding: of the files: UTF-8, or a single-byte encoding such as ``"cp1252"``; dead letters are UTF-8 then.
         encoding_errors: ``strict`` treats a line that is not valid in it as a bad record; ``replace`` puts U+FFFD where
             bytes are wrong.
-        on_bad_record: what becomes of a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
-            counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`, or
-            keeps it with the topology's dead letters if no bolt subscribes to that.
+        on_bad_record: what to do with a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
+            counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`, or keeps it with the topology's
+            dead letters if no bolt subscribes to that.
         with_origin: which of ``"file"``, ``"offset"`` (of the line's first byte; of a compressed file, in its content)
             and ``"line_number"`` (from 1) every tuple carries after the line.
         follow: True, or a `Follow`, waits for new files instead of coming to an end.

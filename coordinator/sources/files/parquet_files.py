@@ -206,7 +206,7 @@ class RowGroupScanner(Scanner):
         return RecordRange(self.file.path, group.start, group.end, first, count, self._digest, (), mark)
 
     def _read_on(self, end: int) -> int:
-        """Takes the bytes of a row group into the digest of the file, and returns that of them and the footer."""
+        """Adds a row group to the digest of the file, and returns the digest of its bytes and the footer."""
         hasher = hashlib.sha256()
         while self.offset < end:
             piece = self.file.read(self.offset, min(self.offset + self._block_bytes, end))

@@ -22,13 +22,13 @@ _LEFT = -1
 
 @dataclass(frozen=True, slots=True)
 class PrefixMark:
-    """What is remembered of the beginning of a file that was read.
+    """The record of the beginning of a file, as far as it was read.
 
     Attributes:
         end: its length in bytes.
         base: digest of its whole blocks.
         digest: digest of all of it.
-        stamp: what the file system told of the file when it was opened.
+        stamp: the file's metadata when it was opened.
         is_whole: whether the file had nothing more.
         record_count: records in it; noted of whole files, so that one that has grown is read further. None if it is not
             known, as of what earlier versions have noted.

@@ -30,7 +30,7 @@ class Lag:
     """How far a source is behind its folder.
 
     Attributes:
-        file_count: complete files of which nothing was cut.
+        file_count: complete files that were never cut.
         byte_count: their sizes in the store.
         incomplete_count: files that were seen and are not complete.
     """
@@ -55,7 +55,7 @@ class ReadingOrder(ABC):
         """Tells what earlier runs have read; called once, before anything is asked.
 
         Args:
-            notes: path -> note of every file of which something was read, and nothing more is to be read.
+            notes: path -> note of every file that was read and will not be read any further.
             last: the range with which the last transaction ended.
 
         Raises:
@@ -151,8 +151,8 @@ class SortedOrder(ReadingOrder):
 class GrowingOrder(ReadingOrder):
     """Files as they become complete; each look's by path, after those of earlier looks.
 
-    The order is recorded as it is used: in the ranges of the transactions. A file of which nothing was cut is found
-    again by the next run.
+    The order is recorded as it is used: in the ranges of the transactions. A file that was never cut is found again by
+    the next run.
 
     Args:
         watch: tells what is complete.
@@ -204,7 +204,7 @@ class GrowingOrder(ReadingOrder):
         return self.known.take_names(cut, current)
 
     def begin(self, notes: Mapping[str, PrefixMark], last: RecordRange | None) -> None:
-        """Looks where the last transaction ended: what is left of that file comes first."""
+        """Looks where the last transaction ended: the rest of that file comes first."""
         if last is None or last.mark is None:
             return
         path = self.known.path_of(last.mark, last.path)
@@ -225,7 +225,7 @@ class GrowingOrder(ReadingOrder):
         return self._first
 
     def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
-        """Looks for a file just as it joined; or, if content will be compared, for one of its inode that is no shorter.
+        """Looks for a file just as it joined, or for a grown one with its inode if content will be compared.
 
         An inode alone says nothing: it is soon given to another file.
         """
@@ -297,7 +297,7 @@ class GrowingOrder(ReadingOrder):
             )
 
     def _refuse_unknown(self, settled: Settled) -> None:
-        """Raises SourceError if there is something of which nobody can tell whether it was read."""
+        """Raises SourceError if a file may or may not have been read, and nothing can decide it."""
         for alike in settled.alike:
             raise SourceError(
                 f"{alike.sentence}; run topology {self._topology_id!r} again with --adopt=renamed if it is the same "

@@ -1,4 +1,4 @@
-"""Ranges of whole records: what of a file belongs to a transaction, and how it is told to be the same later.
+"""Ranges of whole records: which part of a file belongs to a transaction, and how it is recognised later.
 
 A range is a path, two byte offsets and a digest of exactly the bytes between, so that reading it again
 gives the same records or an error, never other records.
@@ -87,7 +87,7 @@ class RecordRange:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A name that means another file than it did, as of a transaction: `note` of what was read of it, None for nothing.
+    """A name that means another file than it did, as of a transaction; `note` says what was read, None for nothing.
 
     Namings come before the ranges of the transaction that was cut after a file of a followed folder was renamed.
     """
@@ -106,7 +106,7 @@ def parse_namings(metadata: Any) -> list[Naming]:
 
 
 def parse_ranges(metadata: Any) -> list[RecordRange]:
-    """Restores the ranges of a transaction, of which there is at least one.
+    """Restores the ranges of a transaction, which has at least one.
 
     Raises:
         SourceError: it is not the metadata of files.

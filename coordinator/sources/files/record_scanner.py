@@ -1,7 +1,7 @@
 """Cuts ranges of records out of one open file, from an offset on (driver).
 
-The driver finds where records end and digests what it passes; it decodes nothing. What ends a record is told by a
-function, `Find`, so that quoted line breaks of CSV are not taken for the end of one.
+The driver finds where records end and digests what it passes; it decodes nothing. A function, `Find`, says where a
+record ends, so that quoted line breaks of CSV are not taken for its end.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Scanner(ABC):
 
     @abstractmethod
     def take(self, record_limit: int) -> RecordRange:
-        """Cuts the next `record_limit` records, or what is left of the file; not to be called when done.
+        """Cuts the next `record_limit` records, or the rest of the file; not to be called when done.
 
         Raises:
             SourceError: the file has shrunk, cannot be read, or has a record that is too long or never ends.
@@ -182,7 +182,7 @@ class RecordScanner(Scanner):
         self._block, self._cursor = self._read_on(self.offset), 0
 
     def _extend(self) -> bool:
-        """Reads more after what is left of the block; False at the end of the file."""
+        """Reads more after the rest of the block; False at the end of the file."""
         rest = self._block[self._cursor :]
         more = self._read_on(self.offset + len(rest))
         self._block, self._cursor = rest + more, 0

@@ -1,4 +1,4 @@
-"""Whether a file that holds what was read of another is that file: rotated, packed, or copied and cut off. Pure."""
+"""Decides whether a file with the first bytes of another is that file: rotated, packed, copied and cut off. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.stores.input_file import identity_of
 
 FINGERPRINT_BYTES = 1024
-"""From this length on, equal content under related names is that of one file, as log shippers take it."""
+"""From this length on, equal content under related names means one file, as log shippers take it."""
 
 
 def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: bool, is_related: bool) -> bool | None:
-    """Returns whether a file that begins with what was read of another, of another inode, is that file.
+    """Returns whether a file with a different inode is a copy or rotation of one we have read.
 
     Args:
-        read: what was read of the other.
+        read: the part of the other file that was read.
         found: the same content in this file.
         is_cut_off: whether the other is still there, with other content: so this may be a copy that was made before.
         is_packed: whether this file is compressed.
-        is_related: whether the names of both may be those of one file that is rotated.
+        is_related: whether both names may belong to one file that is rotated.
 
     Returns:
         None if nobody can tell.
@@ -34,15 +34,15 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
 
 
 def is_renamed(read: PrefixMark, found: PrefixMark, *, was_removed: bool, is_related: bool) -> bool | None:
-    """Returns whether a file of the inode of one whose name is gone, that begins with what was read of it, is that one.
+    """Returns whether a file with the inode of a vanished one, and the bytes read from it, is that file renamed.
 
     An inode is given again, often at once, and small files are often alike.
 
     Args:
-        read: what was read of the other.
+        read: the part of the other file that was read.
         found: the same content in this file.
-        was_removed: whether the other was probably removed by a run, since that is what becomes of files that are done.
-        is_related: whether the names of both may be those of one file that is rotated.
+        was_removed: whether the other was probably removed by a run, because runs remove files that are done.
+        is_related: whether both names may belong to one file that is rotated.
 
     Returns:
         None if nobody can tell.

@@ -1,4 +1,4 @@
-"""Which offsets belong to a transaction, and what is stored of that: a cut of all partitions, or a position in one.
+"""Which offsets belong to a transaction, and how that is stored: a cut of all partitions, or a position in one.
 
 Pure. A range is from its first offset to the one after its last. Not every offset in it holds a message: compaction
 removes some, and markers of Kafka's own transactions take some.

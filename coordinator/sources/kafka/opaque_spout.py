@@ -24,7 +24,7 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
 FIRST_WAIT_S = 2.0
-"""How long a reader that has just been put somewhere waits for its first message; the log's end is told sooner."""
+"""How long a reader that has just been put somewhere waits for its first message; the log's end is noticed sooner."""
 NEXT_WAIT_S = 0.05
 
 

@@ -29,7 +29,7 @@ PORTION = 1024
 """Messages handed out at a time: in larger portions Python's garbage collector takes over."""
 POLL_S = 0.2
 SILENCE_S = 30.0
-"""A partition that gives nothing for so long fails the attempt, which is then tried again."""
+"""A partition that gives nothing for this time fails the attempt, which is then tried again."""
 IN_VAIN_S = 5.0
 """How long a partition may give nothing, because it is away, before it no longer holds up the others."""
 READER_GROUP = "txbatch"
@@ -60,7 +60,7 @@ class PartitionReader:
         consumer: assigned to nothing yet, with the end of a partition reported.
         settings: of the consumer, for messages.
         topic: the name of the topic.
-        partition: what is read of it.
+        partition: which one is read.
         trouble: of the consumer.
         silence_s: how long to wait for anything at all.
         clock: seconds, monotonic.
@@ -213,7 +213,7 @@ def make_reader(
     Args:
         settings: how brokers are reached.
         topic: the name of the topic.
-        partition: what is read of it.
+        partition: which one is read.
         reads_committed: whether open and aborted transactions are left out.
         silence_s: how long it waits for anything at all.
 

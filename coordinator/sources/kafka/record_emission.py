@@ -19,7 +19,7 @@ NO_TIMESTAMP = 0
 
 
 class KafkaMessage(Protocol):
-    """What is used of a client's message."""
+    """The parts of a client's message that are used."""
 
     def offset(self) -> int | None:
         """Its offset."""
@@ -38,7 +38,7 @@ class KafkaMessage(Protocol):
 
 
 class OnTombstone(StrEnum):
-    """What becomes of a message without a value; see `KafkaTopic`."""
+    """What to do with a message without a value; see `KafkaTopic`."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -51,7 +51,7 @@ class RecordEmission:
     Args:
         topic: the name, for origins and messages.
         output: emits records; it offers `ORIGIN_FIELDS`.
-        on_tombstone: what becomes of messages without a value.
+        on_tombstone: what to do with messages without a value.
     """
 
     def __init__(self, topic: str, output: RecordOutput, on_tombstone: OnTombstone) -> None:

@@ -1,4 +1,4 @@
-"""Where reading begins, and what becomes of a position the log does not have any more. Pure."""
+"""Where reading begins, and what to do about a position the log does not have any more. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOST_COUNTER = "lost_offsets"
 
 
 class OnGone(StrEnum):
-    """What becomes of offsets that were deleted before they were first read; see `KafkaTopic`."""
+    """What to do about offsets that were deleted before they were first read; see `KafkaTopic`."""
 
     FAIL = "fail"
     EARLIEST = "earliest"

@@ -18,7 +18,7 @@ from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 ASK_TIMEOUT_S = 5.0
-"""The run waits so long at most for an answer, and does nothing else meanwhile."""
+"""The run waits at most this long for an answer, and does nothing else meanwhile."""
 ABSENT_S = 30.0
 """A known topic that brokers deny for this long counts as deleted; just after their start they may deny any."""
 _CONSUMER_ONLY = ("auto.", "fetch.", "heartbeat.", "max.partition.", "max.poll.", "queued.", "session.", "check.crcs")
@@ -172,7 +172,7 @@ class BrokerTopic:
                 raise FailedException(str(error)) from None
             raise SourceError(
                 f"topic {self._name!r} was deleted while it was read: {self._settings.servers} have not known it for "
-                f"{ABSENT_S:g} s, so what is left of it cannot be read, and offsets mean nothing in one made again; "
+                f"{ABSENT_S:g} s, so its rest cannot be read, and offsets mean nothing in one made again; "
                 "drop the topology and start over, or take another topology id"
             ).about(Trouble.INPUT_GONE) from None
         self._was_there, self._absent_since = True, float("inf")

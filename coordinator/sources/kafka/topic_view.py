@@ -13,7 +13,7 @@ from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 SHORT_S = 30.0
-"""A log that ends before its position for so long has lost messages."""
+"""A log that ends before its position for this time has lost messages."""
 LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
 """How long to leave brokers alone that did not answer; the run waits while they are asked."""
@@ -22,7 +22,7 @@ AWAY_S = 300.0
 
 
 class TopicView:
-    """What is known of a topic (driver).
+    """A topic as it was seen last (driver).
 
     Args:
         topic: asked.
@@ -126,7 +126,7 @@ class TopicView:
         )
 
     def note_missing(self, reasons: Mapping[int, str]) -> None:
-        """Takes the partitions of which there is more to read, and that give nothing: partition -> why."""
+        """Takes the partitions that have more to read, and give nothing: partition -> why."""
         if reasons.keys() != self._missing.keys():
             self._missing_since = self._clock()
         self._missing = reasons

@@ -46,8 +46,8 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
         continuous: wait for what arrives. Otherwise the run ends at what was there when it started; partitions that
             join meanwhile are left to the next run.
         linger_ms: how long, in a continuous run, less than a full transaction waits for more.
-        mirror_group: a consumer group that is told how far the topology is, after each commit, for lag tools;
-            None for none.
+        mirror_group: a consumer group to which the position is committed after each commit, for lag tools; None for
+            none.
 
     Raises:
         TopologyError: an argument cannot be used.
@@ -214,7 +214,7 @@ class GroupMirror(SpoutCommitter):
         except (KafkaException, TypeError, ValueError) as error:  # the latter are of options it does not know
             if not self._was_refused:
                 said = one_line(self._settings.without_secrets(str(error)))
-                _LOG.warning("group %r cannot be told how far the topology is: %s", self._group, said)
+                _LOG.warning("group %r could not be given the topology's position: %s", self._group, said)
             self._was_refused = True
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class CsvDialect:
             raise csv.Error(str(error).replace(_ADVICE, _CONVERT)) from None
 
     def other_delimiter(self, row: str, names: Sequence[str] = (), count: int = 0) -> str:
-        """Returns one of the usual delimiters by which a row has these names, or so many values; empty if none does."""
+        """Returns a usual delimiter by which a row has these names, or this number of values; empty if none does."""
         for other in ",;\t|".replace(self.options["delimiter"], ""):
             values = [value.strip("\r\n \"'\ufeff") for value in row.split(other)]
             if {*names} <= {*values} if names else len(values) == count:

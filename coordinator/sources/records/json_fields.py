@@ -1,4 +1,4 @@
-"""A record is a JSON object, of which some fields are wanted, with their types."""
+"""A record is a JSON object; some of its fields are wanted, with their types."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class FunctionFormat(RecordFormat):
             exception is a bug in it and ends the run.
 
     Raises:
-        TopologyError: the fields are no list of names, or the function cannot be called.
+        TopologyError: the fields are not a list of names, or the function cannot be called.
     """
 
     def __init__(self, fields: Sequence[str], function: Callable[[bytes], Sequence[Any]]) -> None:
@@ -138,7 +138,7 @@ class PackedValues(RecordFormat):
         fields: their names.
 
     Raises:
-        TopologyError: they are no list of names.
+        TopologyError: they are not a list of names.
     """
 
     def __init__(self, fields: Sequence[str]) -> None:

@@ -19,13 +19,13 @@ from state.printable import one_line, printable
 from state.values.own_copy import own_copy
 
 KINDS_MAX = 8
-"""Kinds of reasons that one task tells of one attempt."""
+"""Kinds of reasons that one task reports for one attempt."""
 _SHOWN_VALUE = re.compile(r"\b(is|holds) .*(?=, which| of type)|(?<=: ).*")
 _DIGITS = re.compile(r"0x[0-9a-f]+|(?<!UTF-)\d+")
 
 
 class OnBadRecord(StrEnum):
-    """What becomes of a record that is not in its format, or holds a value that cannot travel in a tuple."""
+    """What to do with a record that is not in its format, or holds a value that cannot travel in a tuple."""
 
     FAIL = "fail"
     """The run stops with an error that names the record; nothing of its transaction is committed."""
@@ -42,8 +42,8 @@ class RecordOutput:
     Args:
         record_format: makes the tuples.
         origin_fields: which of the fields in `offered` each tuple carries after those of its format.
-        offered: the names of everything the source can tell of where a record came from, in order.
-        on_bad_record: what becomes of bad records.
+        offered: the names of everything the source can say about the origin of a record, in order.
+        on_bad_record: what to do with bad records.
         utf_8_hint: what else to say of one that is not UTF-8.
 
     Raises:

@@ -53,8 +53,8 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         follow: read on for ever; else the input ends with what is there when the run begins.
         start: where the first run begins, "beginning" or "end".
         trim: remove entries that are durable; for streams that nobody else reads.
-        on_trimmed: what becomes of entries that were removed before they were read: "fail" ends the run by name, "skip"
-            counts them as "trimmed_entries". (A range that was read and not committed cannot be skipped.)
+        on_trimmed: what to do about entries that were removed before they were read: "fail" ends the run by name,
+            "skip" counts them as "trimmed_entries". (A range that was read and not committed cannot be skipped.)
         origin_fields: "stream", "entry_id": fields that follow those of the entry.
         on_bad_record: "fail", "skip" or "dead_letter".
 

@@ -190,7 +190,7 @@ def _as_source(name: str, given: Any) -> ITransactionalSpout:
             "of Kafka, KafkaTransactionalSpout can, which reads the same again"
         )
     raise TopologyError(
-        f"input {name!r} is a {kind}, which is no transactional spout; Inputs takes files, tables, "
+        f"input {name!r} is a {kind}, which is not a transactional spout; Inputs takes files, tables, "
         "KafkaTransactionalSpout, RedisStreams and spouts of your own"
     )
 

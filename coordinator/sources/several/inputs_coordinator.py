@@ -68,7 +68,9 @@ class InputsCoordinator(SpoutCoordinator):
         changes = [
             InputChange(
                 changed=tuple(f"input {name!r} is not read any more" for name in gone),
-                impossible=tuple(f"input {name!r} is gone, and what was cut of it is not committed" for name in lost),
+                impossible=tuple(
+                    f"input {name!r} is gone, and a batch that was cut from it is not committed" for name in lost
+                ),
             )
         ]
         for name, coordinator in self._coordinators.items():
@@ -190,7 +192,7 @@ class InputsCoordinator(SpoutCoordinator):
 
 
 def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:
-    """Returns what was noted of one source, by the names that it gave."""
+    """Returns the notes of one source, by the names that it gave."""
     start = f"{name}:"
     return {note.removeprefix(start): value for note, value in so_far.notes.items() if note.startswith(start)}
 

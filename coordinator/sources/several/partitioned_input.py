@@ -90,7 +90,7 @@ def _cut_for(metadata: Positions, number: int) -> list[tuple[int, Any]]:
 
 
 def positions_in(metadata: Positions | None) -> dict[int, Any]:
-    """Returns partition -> what was cut of it last."""
+    """Returns partition -> its last cut."""
     return {partition: cut for partition, (_, cut) in (metadata or {}).items()}
 
 
@@ -173,7 +173,7 @@ class PartitionedInputCoordinator(SpoutCoordinator):
 
 
 class PartitionedInputEmitter(SpoutEmitter):
-    """Reads what was cut of the task's partitions: k, k+n, k+2n, … of task k of n."""
+    """Reads the cuts of the task's partitions: k, k+n, k+2n, … of task k of n."""
 
     def __init__(self, emitter: PartitionedEmitter, context: TopologyContext) -> None:
         self._emitter, self._context = emitter, context

@@ -1,4 +1,4 @@
-"""Whether two sources read the same, of which one takes away what it has read; pure.
+"""Whether two sources read the same while one of them takes away what it has read; pure.
 
 A source of ours says where its input lies: patterns of files, as they are stored, and streams. What one deletes, moves
 or trims once it is committed is gone before the other has read it, and no run can bring that back.

@@ -1,4 +1,4 @@
-"""Records what became of every attempt of a run, and holds phases that a test acks or fails by hand."""
+"""Records how every attempt of a run ended, and holds phases that a test acks or fails by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AttemptEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """One attempt and what became of it.
+    """One attempt and how it ended.
 
     Attributes:
         attempt: its identity.

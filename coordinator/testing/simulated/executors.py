@@ -1,4 +1,4 @@
-"""What becomes of tasks on executors, and of frames between them: retried, twinned, killed, lost, doubled, altered.
+"""What happens to tasks on executors, and to frames between them: retried, twinned, killed, lost, doubled, altered.
 
 Every shuffle keeps what each task wrote, so that a reader may find the output of one execution of a task and another
 reader that of another, as it happens on a cluster that loses executors.

@@ -124,7 +124,7 @@ def swarm_of(choices: Mapping[str, Sequence[float]], seed: object) -> dict[str, 
 
 
 def fewest(faults: Iterable[Strike], still_fails: Callable[[list[Strike]], bool]) -> list[Strike]:
-    """Returns faults of which none can be left out alone, found by at most some hundred plays.
+    """Returns faults none of which can be left out alone, found by at most some hundred plays.
 
     `still_fails` plays with these faults and no others, and tells whether it fails the same way.
     """

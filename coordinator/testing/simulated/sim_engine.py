@@ -1,7 +1,7 @@
 """The stages Spark runs, run in virtual time: tasks are retried, twinned, recomputed and lost, frames too.
 
 A job is a generator that yields how long its next step takes; whatever is cancelled or released meanwhile is
-never resumed. What becomes of its tasks and frames is in `executors`.
+never resumed. `executors` decides what happens to its tasks and frames.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Timeline:
 
     @property
     def actor(self) -> Any:
-        """Whoever acts at this moment; None if nobody does."""
+        """The process that acts at this moment; None if nobody does."""
         return self._busy[-1] if self._busy else None
 
     def note(self, text: str) -> None:

@@ -166,7 +166,7 @@ class GraphBuilder:
         self._task_count_max = count
 
     def add_task_hook(self, hook: ITaskHook) -> None:
-        """Adds a hook, of which every task of every component gets a copy; it is shipped as bolts are."""
+        """Adds a hook; every task of every component gets a copy of it; it is shipped as bolts are."""
         if not isinstance(hook, ITaskHook):
             raise TopologyError(f"add_task_hook got {described(hook)}; give an instance of ITaskHook")
         self._task_hooks.append(hook)

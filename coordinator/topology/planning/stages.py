@@ -81,7 +81,7 @@ class TaskPlan:
         chain: the stages, in order.
         wirings: task id -> wiring, of all tasks but the ackers.
         acker_tasks: task ids of the ackers.
-        chains: the components that are chained, in flow order; those of one chain together.
+        chains: the components that are chained, in flow order; the components of one chain together.
         slots: how many tasks of Spark run at a time; None if that is not known.
     """
 

@@ -226,7 +226,7 @@ class Commits:
         return phase, phase.publish
 
     def _learn(self, asked: int, publish: Publish, published: Published) -> None:
-        """Learns how large groups may be from what was committed of one of `asked` transactions."""
+        """Learns how large groups may be from a commit; the group had `asked` transactions at first."""
         self._size.published(
             asked=asked,
             published=len(publish.attempts),

@@ -25,7 +25,7 @@ NOTE_SCOPE = "note."
 REPUBLISHED_SCOPE = "replayed"
 """Has an entry at each txid that was republished: how many there were up to it, and the spout's number of the batch."""
 REPUBLISHED_KEPT = 1_024
-"""Entries of older transactions are forgotten: nobody is told of these any more."""
+"""Entries of older transactions are forgotten: nobody is notified of these any more."""
 
 Positions = Mapping[int, Mapping[str, Any]]
 """Txid -> scope -> position, of processed attempts of an opaque spout."""
@@ -79,7 +79,7 @@ class MetadataLog:
         return txid - self._republished[min(self._republished)][0] + 1
 
     def batch_number(self, txid: int) -> int:
-        """Returns the spout's number of a transaction; a republished one keeps its old; 0: it is never told."""
+        """Returns the spout's number of a transaction; a republished one keeps its old; 0 if it has none."""
         return self._republished[txid][1] if txid in self._republished else self.number_of(txid)
 
     def carried_to(self, txid: int) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _follows(positions: Mapping[str, Any], began_from: Mapping[str, int], below:
 
 
 def to_keep(batch: BatchInput, plan: RunPlan) -> Any:
-    """Returns what a spout's committer is told of a quarantined batch; see `SpoutCommitter.keep`."""
+    """Returns a quarantined batch as a spout's committer gets it; see `SpoutCommitter.keep`."""
     if not plan.has_partitions:
         return batch.metadata
     kept = {partition_of(scope): (batch.starts.get(scope), end) for scope, end in batch.positions.items()}

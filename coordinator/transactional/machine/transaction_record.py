@@ -87,7 +87,7 @@ class EmittersCut:
     """What the emitters of one attempt have cut.
 
     Attributes:
-        positions: scope -> what is stored of each partition.
+        positions: scope -> the stored metadata of each partition.
         began_from: scope -> link to what that was cut from.
     """
 

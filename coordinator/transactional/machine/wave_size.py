@@ -18,7 +18,7 @@ MEMORY = 0.75
 SPREAD = 0.1
 """The least standard deviation of sizes, as a part of their mean, that tells the two costs apart."""
 FADING = 0.95
-"""What is left of the wave's own cost after each wave that could not confirm it: sizes then move, and show it again."""
+"""What remains of a wave's own cost after each wave that could not confirm it: sizes then move, and show it again."""
 
 
 class WaveCost:

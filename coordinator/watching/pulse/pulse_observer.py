@@ -129,7 +129,7 @@ class PulseBook:
 
 
 def sample_of(figures: RunFigures) -> PulseSample:
-    """Returns what is kept of figures for some minutes: of a spread its median."""
+    """Returns the figures that are kept for some minutes: of a spread its median."""
     found = {name: getattr(figures, name, figures.window.get(name, 0)) for name in SAMPLED}
     kept: dict[str, Any] = {name: each.p50 if isinstance(each, Spread) else each for name, each in found.items()}
     return PulseSample(**kept)

@@ -46,7 +46,7 @@ class AttemptTrack:
     reason: str = ""
 
     def to_dict(self, epoch_s: float, committed_s: float) -> dict[str, Any]:
-        """Returns what is stored of the attempt."""
+        """Returns the attempt as it is stored."""
         stored = {
             "attempt_id": f"{self.attempt.attempt_id:016x}",
             "wave": self.wave_id,
@@ -189,7 +189,7 @@ class Stories:
         return closed
 
     def take_failed(self, limit: int = FAILED_TOLD) -> list[Story]:
-        """Returns the lowest transactions of which attempts failed and none was committed, ascending.
+        """Returns the lowest transactions with failed attempts and no committed one, ascending.
 
         Called once, when the run has ended: the server takes stories in ascending order and lets go of those far below.
 

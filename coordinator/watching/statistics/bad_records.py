@@ -14,7 +14,7 @@ from state.printable import counted, one_line
 
 KINDS_KEPT = 50
 RECORDS_MIN = 100
-"""The fewest records of which a fraction of bad ones says anything."""
+"""The fewest records for which a fraction of bad ones says anything."""
 
 
 @dataclass(slots=True)

@@ -195,7 +195,7 @@ class RunStatistics(WaveStatistics):
 
 
 def expired_when_written(count: int) -> str:
-    """Returns what is said of parts and fields that a run has written after their time."""
+    """Returns the sentence on parts and fields that a run has written after their time."""
     what = "part or field" if count == 1 else "parts or fields"
     return (
         f"{count:,} {what} had expired when written, by the server's clock, so nothing is left of what was committed "

@@ -1,4 +1,4 @@
-"""Collects the metrics of a run from what is observed of it, for prometheus_client. Pure.
+"""Collects the metrics of a run from its observations, for prometheus_client. Pure.
 
 The run's thread writes, and other threads read. A reader never sees statistics half changed: the run's thread makes a
 whole set of metrics now and then, and readers take the last one.

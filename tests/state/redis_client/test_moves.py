@@ -192,8 +192,8 @@ def test_mistakes_in_an_address_of_sentinels_are_named(watched):
     assert "sentinel_password" in login
     assert "canary" not in login
     server = watched.primary().port
-    assert "is no sentinel" in refused(f"redis+sentinel://127.0.0.1:{server}/orders", TopologyError)
-    assert "is no cluster; write redis://" in refused(f"redis+cluster://127.0.0.1:{server}", TopologyError)
+    assert "is not a sentinel" in refused(f"redis+sentinel://127.0.0.1:{server}/orders", TopologyError)
+    assert "is not a cluster; write redis://" in refused(f"redis+cluster://127.0.0.1:{server}", TopologyError)
     assert places_of(watched.url)
 
 

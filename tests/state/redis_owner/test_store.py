@@ -312,8 +312,8 @@ class TestStatusAndDrop:
 
     def test_after_a_run_that_told_late_everything_it_may_not_have_told_is_known(self, store, started, client):
         store.commit(commit_of(counts(a=1), attempt(1)))
-        store.commit(commit_of(counts(a=1), attempt(2), told=0))
-        store.commit(commit_of(counts(a=1), attempt(3), attempt(4), told=1))
+        store.commit(commit_of(counts(a=1), attempt(2), notified_txid=0))
+        store.commit(commit_of(counts(a=1), attempt(3), attempt(4), notified_txid=1))
         successor = started("c" * 32)
         assert successor.last_group() == (attempt(2), attempt(3), attempt(4))
         successor.commit(commit_of(counts(a=1), attempt(5)))

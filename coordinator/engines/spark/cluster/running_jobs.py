@@ -38,7 +38,7 @@ FIRST_WAVE = 0
 
 
 class JobLook(Enum):
-    """What is seen of a job at one look."""
+    """A job as one look shows it."""
 
     ABSENT = "absent"
     """It is not with Spark yet, or no longer."""
@@ -100,7 +100,7 @@ class RunningJobs:
         return {job.wave_id for job in list(self._jobs.values())}
 
     def waiting(self) -> tuple[int, ...]:
-        """Returns the waves with a job of which Spark has run no task yet or, twice in a row, ran none.
+        """Returns the waves with a job that has not run a task yet or, twice in a row, ran none.
 
         Raises:
             EngineError: the run has waited for too long, or Spark is gone.
@@ -172,7 +172,7 @@ class _RunningJob:
 
 
 def _running_tasks(context: SparkContext, stage: SparkStageInfo) -> int:
-    """Asks the scheduler, for what Spark tells of a stage is up to a heartbeat old: ten seconds, if its tasks hang."""
+    """Asks the scheduler, for Spark's figures of a stage are up to a heartbeat old: ten seconds, if its tasks hang."""
     scheduler = context._jsc.sc().taskScheduler()  # noqa: SLF001 - there is no public question
     found = scheduler.taskSetManagerForAttempt(stage.stageId, stage.currentAttemptId)
     return int(found.get().runningTasks()) if found.isDefined() else 0

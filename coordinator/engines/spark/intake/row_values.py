@@ -1,4 +1,4 @@
-"""What becomes of a DataFrame's values in a tuple: plain Python, the same on every executor.
+"""How a tuple carries the values of a DataFrame: plain Python, the same on every executor.
 
 Spark hands a timestamp to Python as a datetime without a zone, in the local time of the worker that happens to
 run, which has no name for the first and the last hours of Python's years. Here Spark counts microseconds instead, of

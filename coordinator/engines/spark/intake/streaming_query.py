@@ -1,4 +1,4 @@
-"""Which micro-batch of which streaming query a DataFrame is, as Spark's own checkpoint says it."""
+"""The streaming query and the micro-batch that a DataFrame is, as Spark's own checkpoint says it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def micro_batch_of(rows: DataFrame, batch_id: int) -> MicroBatch:
         first = str(error).partition("\n")[0]
         raise EngineError(
             f"the offsets of batch {batch_id} of streaming query {query_id} cannot be read from its checkpoint: {first}"
-            "; without them a repeated batch cannot be told from another one: make the checkpoint readable, run again"
+            "; without them a repeated batch looks like any other one: make the checkpoint readable, run again"
         ) from error
     return MicroBatch(query_id, batch_id, digest64(planned.encode()))
 

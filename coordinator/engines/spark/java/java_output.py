@@ -1,4 +1,4 @@
-"""What Spark's Java process and the tasks write, and what it tells of a start that failed.
+"""What Spark's Java process and the tasks write, and how that explains a failed start.
 
 Nothing is thrown away: what is not shown is in the debug log, but for one line that every start prints, and all but the
 last `HELD_LINES` lines of a start.
@@ -32,7 +32,7 @@ REASON_CHARS = 500
 class JavaOutput:
     """Reads what the Java process and the tasks write, in a thread that ends with that process (driver).
 
-    It holds lines back until it is told what to do with them.
+    It holds lines back until it is clear what to do with them.
 
     Args:
         read_fd: the reading end of a pipe; closed by the thread.

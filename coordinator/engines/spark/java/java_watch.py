@@ -72,7 +72,7 @@ class GatewayProcess:
         return "Spark's Java process" + (f" (pid {self._popen.pid})" if self._popen is not None else "")
 
     def how_it_ended(self) -> str:
-        """Returns what is known of its end, after a ping that raised."""
+        """Returns how it ended, as far as that is known after a ping that raised."""
         if self._popen is None:
             return "its connection is broken"
         with suppress(subprocess.TimeoutExpired):

@@ -104,7 +104,7 @@ def verify(
     spark: SparkOptions,
     as_json: AsJson = False,
 ) -> int:
-    """Check that what is stored of a topology is undamaged; changes nothing, and may be used during a run.
+    """Check that the records of a topology are undamaged; changes nothing, and may be used during a run.
 
     Exit code 0: no damage found. 4: damage found. The last lines say what this can find, and what it cannot.
     """

@@ -1,4 +1,4 @@
-"""``txbatch inspect``: what is known of one transaction."""
+"""``txbatch inspect``: shows one transaction."""
 
 from __future__ import annotations
 

@@ -136,8 +136,8 @@ def import_states(
 ) -> None:
     """Put an export back: state and position together, or nothing.
 
-    The next run continues after the transaction as of which the export was made, and reads again what had been read
-    since. Its input must still have that. The whole file is checked before the server is changed.
+    The next run continues after the last transaction of the export, and reads again what had been read since. Its input
+    must still have that. The whole file is checked before the server is changed.
     """
     server = typed.choice()
     with _opened(file) as source:

@@ -112,7 +112,7 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], owned: OwnedKeys) -> list
             mistyped, "something else wrote the key; the next commit to it is refused, and what it held is lost"
         )
     if telling:
-        why = "something else wrote the key under which runs tell of themselves; no run depends on that"
+        why = "something else wrote the key under which runs report themselves; no run depends on that"
         check.doubtful(str(telling), why, "delete it; the next run writes it again")
     if expiring:
         why = "nothing declares that these expire; when their time has passed, committed state disappears silently"
@@ -188,7 +188,9 @@ def check_last_ids(keys: Keys, last_ids: Mapping[str, str], committed: int) -> l
             f"committed is up to txid {committed}: the next commit to such a stream is refused, since its ids are lower"
         )
         check.damaged(
-            ahead, why, f"delete what is not of the topology and set the last id by XSETID, or {restore(keys)}"
+            ahead,
+            why,
+            f"delete the entries that do not belong to the topology and set the last id by XSETID, or {restore(keys)}",
         )
     return check.findings()
 

@@ -209,7 +209,7 @@ class Verifier:
             return changed, False
         expiring = sorted(name for name, state in states.items() if not state.is_lasting)
         if expiring:
-            why = "what is left of what expires depends on the time at which it is looked at"
+            why = "what has not expired yet depends on the time at which it is looked at"
             found = f"{', '.join(map(repr, expiring))} not compared"
             changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
         for name, state in sorted(states.items()):

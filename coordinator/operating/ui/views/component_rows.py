@@ -14,7 +14,7 @@ from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
 from state.records.run_pulse import ComponentFigures, RunPulse
 
 SPAN_S = 10.0
-"""Rates are over about the last ten seconds, as those of the pulse are."""
+"""Rates cover about the last ten seconds, as in the pulse."""
 TOPOLOGIES_MAX = 100
 
 

@@ -62,7 +62,7 @@ class TopologyView:
     Attributes:
         graph: None if its description cannot be read.
         window: how many attempts are in flight in each state.
-        charts: of the last minutes; `charts_told` says of which.
+        charts: of the last minutes; `charts_told` describes them.
         components: the slowest first.
         failures: the most frequent first.
         run, stored: names and texts.

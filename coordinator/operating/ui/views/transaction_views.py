@@ -81,7 +81,7 @@ class TransactionRow:
 
 @dataclass(frozen=True, slots=True)
 class TransactionsView:
-    """A page of the history: `kept` says what is kept of it, `none` why there are no rows."""
+    """A page of the history: `kept` says which are kept, `none` why there are no rows."""
 
     heading: Heading
     tabs: tuple[Tab, ...]

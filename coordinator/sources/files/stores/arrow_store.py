@@ -116,7 +116,7 @@ class ArrowStore(FileStore):
         return error
 
     def _place(self, path: str) -> tuple[Any, str]:
-        """Returns the file system of a path or address, and the path in it, to the letter: a name is no URL."""
+        """Returns the file system of a path or address, and the path in it, to the letter: a name is not a URL."""
         if self._given is not None:
             if isinstance(handler := getattr(self._given, "handler", None), self._fs.FSSpecHandler):
                 handler.fs.invalidate_cache()  # of listings: it would hide what has joined or grown
@@ -145,7 +145,7 @@ class ArrowStore(FileStore):
 def _parts(address: str) -> tuple[str, str, str]:
     """Scheme, host and path of an address."""
     match = _ADDRESS.fullmatch(address)
-    assert match is not None, "a path is no address"
+    assert match is not None, "a path is not an address"
     return match[1].lower(), match[2], match[3]
 
 

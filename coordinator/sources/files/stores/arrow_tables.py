@@ -150,7 +150,7 @@ def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: byte
 
 
 class Piece(io.RawIOBase):
-    """A file of which only a piece is at hand; reading elsewhere is an error, not zeros.
+    """A file with only a piece at hand; reading elsewhere is an error, not zeros.
 
     Args:
         size: of the whole file.

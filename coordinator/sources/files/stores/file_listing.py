@@ -31,7 +31,7 @@ _WILD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What a listing tells of a file.
+    """A file as a listing shows it.
 
     Attributes:
         path: absolute path, or address.
@@ -140,7 +140,7 @@ def look(patterns: Iterable[str], place: Place) -> dict[str, FileFacts]:
 
 
 def _each_once(found: Mapping[str, Seen]) -> dict[str, Seen]:
-    """Leaves out further names of files: a link beside its target, then the names that sort later."""
+    """Leaves out further names of files: a link next to its target, then the names that sort later."""
     kept: dict[str, Seen] = {}
     taken: set[str] = set()
     for path, seen in sorted(found.items(), key=lambda item: (item[1].is_link, item[0])):
@@ -226,7 +226,7 @@ def _is_taken(seen: Seen) -> bool:
         )
     if seen.kind == "other":
         raise TopologyError(
-            f"input {path!r} is no regular file: a replay has to read it again, which a pipe, a socket or a "
+            f"input {path!r} is not a regular file: a replay has to read it again, which a pipe, a socket or a "
             "device does not allow; copy it into a file first"
         )
     return seen.kind == "file"

@@ -34,7 +34,7 @@ class InputFile(ABC):
 
     Attributes:
         path: as given.
-        stamp: what the store told of it when it was opened.
+        stamp: its metadata in the store when it was opened.
         stored_bytes: its size in the store then.
         is_compressed: whether positions are those of what it unpacks to.
     """
