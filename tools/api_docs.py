@@ -1,10 +1,8 @@
-"""Writes docs/api.md from the docstrings of what the four packages export.
+"""Makes the API reference from the docstrings of what the four packages export; the site shows it as its page api.md.
 
-Run it after a change to an exported name or its docstring::
+This prints it::
 
     .venv/bin/python -m tools.api_docs
-
-A test fails while the file differs from what this prints, so the reference never lags behind the code.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,12 +26,11 @@ PACKAGES = (
     "coordinator.sources",
     "coordinator.sources.kafka",
 )
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 HEAD = """# API reference
 
 Everything the four packages and the rooms of sources export: the names you write in a job, and those you meet when you
-read its results. The rest is internal; import it by module, and expect it to change. This page is made from the
-docstrings by `tools/api_docs.py`; edit those. What the words mean is in the [glossary](glossary.md).
+read its results. The rest is internal; import it by module, and expect it to change. What the words mean is in the
+[glossary](glossary.md).
 """
 SECTIONS = frozenset({"Args", "Attributes", "Raises", "Returns", "Source", "Differs from Storm"})
 ONE_LINE = re.compile(r"^(Source|Differs from Storm): ")
@@ -220,11 +216,5 @@ def _item(section: str, line: str) -> Iterator[str]:
         yield f"- `{name}`: {text}"
 
 
-def main() -> int:
-    """Writes the page."""
-    DOCUMENT.write_text(render(), encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.stdout.write(render())

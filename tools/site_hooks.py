@@ -1,11 +1,12 @@
 """Makes the documentation site of the files that GitHub shows; mkdocs.yml names this module as its hook.
 
-The site's pages are docs/, the README and its neighbours, unchanged. Three things differ between a checkout and a site,
+The site's pages are docs/, the README and its neighbours, unchanged. These things differ between a checkout and a site,
 and each is settled here:
 
 * A link that leaves docs/ leads to a page of the site: the README is its home, and a source file that a page links to
   becomes a page that shows it. So no link needs to know an address of the repository.
 * A heading's anchor is the one GitHub makes.
+* The API reference is made of docstrings.
 * A picture in docs/pictures/ is put into the page, where it takes the colours of the chosen theme.
 * A Mermaid flowchart, which GitHub draws, is the text of our own `plan` of the topology it shows: the theme would load
   Mermaid from another host.
@@ -27,6 +28,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from coordinator import plan
+from tools import api_docs
 
 ROOT = Path(__file__).resolve().parent.parent
 HOMES = {
@@ -186,6 +188,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     uri = page.file.src_uri
     if uri.startswith("source/"):
         return markdown
+    if uri == "api.md":
+        return api_docs.render()
     return with_plans_marked(for_the_site(markdown, document_of(uri)), uri)
 
 
