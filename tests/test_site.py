@@ -126,9 +126,9 @@ def test_source_files_are_shown_and_not_searched(built: Path, pages: dict[str, L
 
 
 def test_a_link_keeps_its_meaning_on_the_site() -> None:
-    text = "[a](docs/operations.md#values) [b](examples/word_count.py) [c](#state) [d](https://semver.org/)"
+    text = "[a](docs/operations.md#what-a-tuple-may-carry) [b](examples/word_count.py) [c](#state) [d](https://semver.org/)"
     assert for_the_site(text, "README.md") == (
-        "[a](operations.md#values) [b](source/examples/word_count.py.md) [c](#state) [d](https://semver.org/)"
+        "[a](operations.md#what-a-tuple-may-carry) [b](source/examples/word_count.py.md) [c](#state) [d](https://semver.org/)"
     )
     assert for_the_site("[w](../../state/commits/write_set.py)", "docs/model/README.md") == (
         "[w](../source/state/commits/write_set.py.md)"
