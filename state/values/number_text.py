@@ -1,17 +1,21 @@
 """What a number is as text, wherever text is read: ASCII digits, a sign, a point, an exponent, and nothing else.
 
 Python's own `int` and `float` also take blanks, ``1_000``, digits of any script, ``nan`` and ``inf``; a NaN that was
-added to a state would never leave it. Each function raises a ValueError for what it does not take.
+added to a state would never leave it. Each function raises a ValueError for what it does not take; those that take many
+texts, without line breaks, look at all of them at once.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGERS = re.compile(rf"(?:{_INTEGER.pattern}\n)*+")
+_NUMBERS = re.compile(rf"(?:{_NUMBER.pattern}\n)*+")
 
 
 def integer_of(text: str) -> int:
@@ -34,3 +38,29 @@ def decimal_of(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation as error:
         raise ValueError(text) from error
+
+
+def integers_of(texts: Sequence[str]) -> list[int]:
+    _refuse_others(_INTEGERS, texts)
+    return list(map(int, texts))
+
+
+def floats_of(texts: Sequence[str]) -> list[float]:
+    _refuse_others(_NUMBERS, texts)
+    numbers = list(map(float, texts))
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("a number is too large")
+    return numbers
+
+
+def decimals_of(texts: Sequence[str]) -> list[Decimal]:
+    _refuse_others(_NUMBERS, texts)
+    try:
+        return list(map(Decimal, texts))
+    except InvalidOperation as error:
+        raise ValueError("a number is too large") from error
+
+
+def _refuse_others(pattern: re.Pattern[str], texts: Sequence[str]) -> None:
+    if not pattern.fullmatch("\n".join([*texts, ""])):
+        raise ValueError("a text is not a number")

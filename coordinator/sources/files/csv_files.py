@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinator.sources.files.file_kind import EDGE_BYTES, FILE, OFFSET, ROW_NUMBER, RecordKind
+from coordinator.sources.files.file_kind import EDGE_BYTES, FILE, OFFSET, ROW_NUMBER, RecordKind, line_ends
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark
@@ -122,11 +122,12 @@ class CsvKind(RecordKind):
         if columns is None:
             assert fields is not None, "CsvFiles has refused to be given neither"
             columns = [each.name for each in checked_fields("CsvFiles", fields)]
+        self._rows = RowFinder(dialect.options)
         super().__init__(
             "CSV files",
             self._output(columns),
             number_name=ROW_NUMBER,
-            find=RowFinder(dialect.options),
+            find=self._rows,
             skips_blank=True,
             record_bytes_max=record_bytes_max,
             encoding=encoding,
@@ -138,6 +139,19 @@ class CsvKind(RecordKind):
         if part.columns not in self._outputs:
             self._outputs[part.columns] = self._output(part.columns)
         return self._outputs[part.columns]
+
+    def split(self, content: bytes) -> list[bytes]:
+        if self._rows.are_lines(content):
+            bare = content.removesuffix(b"\n").split(b"\n")
+        else:
+            ends = self.ends(content)
+            bare = [content[start:end].removesuffix(b"\n") for start, end in zip([0, *ends], ends, strict=False)]
+        if b"\r" not in content:
+            return bare
+        return [piece if piece.strip(b"\r") else b"" for piece in bare]  # csv knows which ones belong to the end
+
+    def ends(self, content: bytes) -> list[int]:
+        return self._rows.ends(content)
 
     def ends_at(self, file: InputFile, end: int) -> bool:
         escape = (self._dialect.options["escapechar"] or "").encode()
@@ -219,7 +233,7 @@ class RowFinder:
 
     def __call__(self, block: bytes, cursor: int, wanted: int) -> tuple[int, int]:
         """See `Find`; stops after the last whole row."""
-        if all(block.find(character, cursor) < 0 for character in self._special):
+        if self.are_lines(block, cursor):
             stop, found = after_lines(block, cursor, wanted)
             return (stop, found) if found == wanted else (max(cursor, block.rfind(b"\n", cursor) + 1), found)
         found = 0
@@ -227,6 +241,22 @@ class RowFinder:
             cursor = row.end()
             found += 1
         return cursor, found
+
+    def are_lines(self, content: bytes, start: int = 0) -> bool:
+        """Returns whether every line from `start` on is a row, as nothing in them is quoted or escaped."""
+        return all(content.find(character, start) < 0 for character in self._special)
+
+    def ends(self, content: bytes) -> list[int]:
+        """Returns where each row of some content ends; the last one may lack its end."""
+        if self.are_lines(content):
+            return line_ends(content)
+        ends, cursor = [], 0
+        for row in self._row.finditer(content):
+            if row.start() != cursor:
+                break  # a row without an end
+            cursor = row.end()
+            ends.append(cursor)
+        return ends if cursor == len(content) else [*ends, len(content)]
 
 
 def _pattern(options: Mapping[str, Any], quote: str | None) -> bytes:

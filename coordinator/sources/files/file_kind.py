@@ -171,7 +171,7 @@ class RecordKind(FileKind):
         if self._is_of_lines and output.emit_lines(collector, _lines(text, is_start=is_start)):
             return
         records, numbers = self.records(text, is_start=is_start)
-        origins = Origins(part, content, self.find, numbers, self._number_name)
+        origins = Origins(part, content, self.ends, numbers, self._number_name)
         for start in range(0, len(records), EMITTED_RECORDS):
             output.emit(
                 collector,
@@ -196,13 +196,12 @@ class RecordKind(FileKind):
         return [records[number] for number in numbers], numbers
 
     def split(self, content: bytes) -> list[bytes]:
-        """Records without their line feeds."""
-        if self.find is after_lines:
-            return _lines(content).split(b"\n")
-        ends = record_ends(content, self.find)
-        pieces = [content[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        bare = [piece.removesuffix(b"\n") for piece in pieces]  # csv knows whether a carriage return belongs to the end
-        return [piece if piece.strip(b"\r") else b"" for piece in bare]
+        """Returns the records without their line feeds; blank ones are empty."""
+        return _lines(content).split(b"\n")
+
+    def ends(self, content: bytes) -> list[int]:
+        """Returns where each record of some content ends."""
+        return line_ends(content)
 
 
 def _lines(content: bytes, *, is_start: bool = False) -> bytes:
@@ -220,13 +219,20 @@ class Origins:
     Args:
         part: the range.
         content: its bytes.
-        find: tells where records end.
+        ends: content -> where its records end.
         numbers: of the records that are emitted, in the range, from 0.
         number_name: what a record's number is called.
     """
 
-    def __init__(self, part: RecordRange, content: bytes, find: Find, numbers: Sequence[int], number_name: str) -> None:
-        self._part, self._content, self._find = part, content, find
+    def __init__(
+        self,
+        part: RecordRange,
+        content: bytes,
+        ends: Callable[[bytes], list[int]],
+        numbers: Sequence[int],
+        number_name: str,
+    ) -> None:
+        self._part, self._content, self._ends = part, content, ends
         self._numbers, self._number_name = numbers, number_name
         self._starts: list[int] = []
 
@@ -240,7 +246,7 @@ class Origins:
 
     def _at(self, index: int) -> tuple[str, int, int]:
         if not self._starts:
-            self._starts = [0, *record_ends(self._content, self._find)]
+            self._starts = [0, *self._ends(self._content)]
         number = self._numbers[index]
         return self._part.path, self._part.start + self._starts[number], self._part.first + number + 1
 
@@ -249,19 +255,11 @@ class Origins:
         return f"{self._number_name.replace('_number', '')} {number} of input file {path!r} (byte {offset})"
 
 
-def record_ends(content: bytes, find: Find) -> list[int]:
-    """Returns where each record of some content ends."""
-    if find is after_lines:
-        ends = list(accumulate(len(line) + 1 for line in content.split(b"\n")))
-        ends[-1] -= 1
-        return ends[:-1] if content.endswith(b"\n") else ends
-    ends = []
-    cursor = 0
-    while cursor < len(content):
-        stop, found = find(content, cursor, 1)
-        cursor = stop if found else len(content)
-        ends.append(cursor)
-    return ends
+def line_ends(content: bytes) -> list[int]:
+    """Returns where each line of some content ends, its line feed included."""
+    ends = list(accumulate(len(line) + 1 for line in content.split(b"\n")))
+    ends[-1] -= 1
+    return ends[:-1] if content.endswith(b"\n") or not content else ends
 
 
 def refuse(kind: FileKind, path: str, head: bytes) -> None:

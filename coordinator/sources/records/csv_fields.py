@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from coordinator.option_checks import names_in
-from coordinator.sources.records.field_types import FieldTypes, checked_fields, declared_types, from_text
+from coordinator.sources.records.field_types import (
+    FieldTypes,
+    checked_fields,
+    columns_from_text,
+    declared_types,
+    from_text,
+)
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from state.errors import TopologyError
@@ -125,6 +132,20 @@ class CsvFields(RecordFormat):
             except BadRecordError as error:
                 made.append(error)
         return made
+
+    def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
+        if type(self).row is not CsvFields.row or type(self).rows is not CsvFields.rows or not records:
+            return None
+        content = b"\n".join(records)
+        if b"\r" in content or content.count(b"\n") >= len(records) or self.dialect.options["escapechar"]:
+            return None  # a value or the end of a row may hold a line break
+        try:
+            rows = list(csv.reader(content.decode().split("\n"), strict=True, **self.dialect.options))
+            if len(rows) != len(records) or {*map(len, rows)} != {len(self.columns)}:
+                return None
+            return columns_from_text(self._types, [list(map(itemgetter(place), rows)) for place in self._places])
+        except (csv.Error, ValueError, ArithmeticError):  # which record is bad, and why, is for `rows` to say
+            return None
 
     def _typed(self, texts: list[str]) -> list[Any]:
         if len(texts) != len(self.columns):

@@ -13,7 +13,7 @@ import datetime as dt
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeAlias, get_args
 
@@ -21,7 +21,7 @@ from coordinator.sources.records.record_format import BadRecordError
 from state.codec import FINER, exact_time
 from state.errors import TopologyError
 from state.printable import one_line
-from state.values.number_text import decimal_of, float_of, integer_of
+from state.values.number_text import decimal_of, decimals_of, float_of, floats_of, integer_of, integers_of
 
 FieldTypes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """Field -> `int`, `float`, `str`, `bytes`, `bool`, `Decimal`, `datetime` or `date`, or one of these ``| None``; or only
@@ -145,6 +145,27 @@ def from_text(field: FieldType, text: str) -> Any:
         ) from None
 
 
+def columns_from_text(fields: Sequence[FieldType], columns: Iterable[Sequence[str]]) -> list[list[Any]]:
+    """Returns columns of texts without line breaks as columns of the fields' types, each value as by `from_text`.
+
+    Raises:
+        ValueError, ArithmeticError: a text does not read as its field's type; `from_text` says which.
+    """
+    return [_column(field, texts) for field, texts in zip(fields, columns, strict=True)]
+
+
+def _column(field: FieldType, texts: Sequence[str]) -> list[Any]:
+    may_be_none = field.may_be_none and field.kind is not None and "" in texts
+    if may_be_none:
+        made = iter(_column(replace(field, may_be_none=False), [text for text in texts if text]))
+        return [next(made) if text else None for text in texts]
+    if field.kind is None or field.kind is str:
+        return list(texts)
+    if many := _MANY_FROM_TEXT.get(field.kind):
+        return many(texts)
+    return list(map(FROM_TEXT[field.kind], texts))
+
+
 def _bool(text: str) -> bool:
     known = {"true": True, "false": False}.get(text.lower())
     if known is None:
@@ -189,6 +210,13 @@ FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
     str: str,
 }
 """Type -> how a text becomes one; the types a field may have."""
+
+_MANY_FROM_TEXT: Mapping[Any, Callable[[Sequence[str]], list[Any]]] = {
+    Decimal: decimals_of,
+    float: floats_of,
+    int: integers_of,
+}
+"""Type -> how many texts become values of it at once."""
 
 _JSON_OTHER: Mapping[Any, Callable[[Any], Any]] = {
     bytes: _bytes_of_base64,

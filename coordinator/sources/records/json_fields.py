@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
+from operator import itemgetter
 from typing import Any, NoReturn
 
 from coordinator.sources.records.field_types import (
@@ -28,6 +29,7 @@ NESTED = "."
 NEXT_RECORD = "txbatch: the next record"
 """A value that stands between each two records of many that are read in one call."""
 _BETWEEN = b',"%s",' % NEXT_RECORD.encode()
+_NAME_END = re.compile(r'"[ \t\n\r]*:')
 _ESCAPED_LETTER = re.compile(r"\\u00[2-7]")
 """How a record might spell that value otherwise; others escape no plain letters."""
 
@@ -53,14 +55,15 @@ class JsonFields(RecordFormat):
         self._types = checked_fields(type(self).__name__, fields)
         has_decimals = any(each.kind is Decimal for each in self._types)
         self._parse_float = _decimal if has_decimals else None
-        self._decoder = self._new_decoder()
+        self._decoder, self._flat_decoder = self._new_decoders()
+        self._are_flat = True  # until a record holds an object within another
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_decoder": None}  # it cannot be shipped
+        return {**self.__dict__, "_decoder": None, "_flat_decoder": None}  # they cannot be shipped
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
-        self._decoder = self._new_decoder()
+        self._decoder, self._flat_decoder = self._new_decoders()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -90,8 +93,6 @@ class JsonFields(RecordFormat):
         try:
             text = _BETWEEN.join(records).decode()
             objects = self._objects(text, len(records))
-            if {*map(type, objects)} - {dict}:
-                return None
             columns = list(map(partial(self._column, objects), self._types))
             if "\\u" in text:
                 _refuse_surrogates(self._types, columns)
@@ -99,7 +100,7 @@ class JsonFields(RecordFormat):
             return None
         return columns
 
-    def _objects(self, text: str, count: int) -> list[Any]:
+    def _objects(self, text: str, count: int) -> list[dict[str, Any]]:
         """Returns what each record holds, read in one call: names of fields are then made once, not for each record.
 
         Args:
@@ -107,14 +108,20 @@ class JsonFields(RecordFormat):
             count: how many.
 
         Raises:
-            ValueError: one of them is not exactly one value, as all marks in their places would prove.
+            ValueError: one of them is not exactly one object, as all marks in their places would prove.
         """
-        found: list[Any] = self._decoder.decode(f"[{text}]")
+        found: list[Any] = (self._flat_decoder if self._are_flat else self._decoder).decode(f"[{text}]")
         marks = count - 1
         is_marked = len(found) == count + marks and found[1::2].count(NEXT_RECORD) == marks
         if not is_marked or text.count(NEXT_RECORD) != marks or _ESCAPED_LETTER.search(text):
             raise ValueError("a record is not one value, or perhaps holds a mark")
-        return found[::2]
+        objects = found[::2]
+        if {*map(type, objects)} - {dict}:
+            raise ValueError("a record is not an object")
+        if not self._are_flat or _holds_no_more(text, objects):
+            return objects
+        self._are_flat = False  # or a name is there twice: this decoder keeps one of its values
+        return self._objects(text, count)
 
     def _column(self, objects: Sequence[dict[str, Any]], field: FieldType) -> list[Any]:
         """Returns the values of one field, of the type that is wanted.
@@ -126,7 +133,10 @@ class JsonFields(RecordFormat):
         if NESTED in name:
             values = [_at(found, name) for found in objects]
         else:
-            values = [found.get(name, _MISSING) for found in objects]
+            try:
+                values = list(map(itemgetter(name), objects))
+            except KeyError:
+                values = [found.get(name, _MISSING) for found in objects]
         if {*map(type, values)} == {field.kind} and field.kind is not float:
             return values
         return [self._converted(field, value) for value in values]
@@ -144,11 +154,11 @@ class JsonFields(RecordFormat):
         except RecursionError:
             raise BadRecordError(f"field {field.name!r} is nested too deeply") from None
 
-    def _new_decoder(self) -> json.JSONDecoder:
+    def _new_decoders(self) -> tuple[json.JSONDecoder, json.JSONDecoder]:
+        """Returns one that finds names that are there twice, and a faster one that does not."""
         # made once: json.loads makes one for every record if it is given options
-        return json.JSONDecoder(
-            parse_float=self._parse_float, parse_constant=_refuse_constant, object_pairs_hook=by_unique_name
-        )
+        new = partial(json.JSONDecoder, parse_float=self._parse_float, parse_constant=_refuse_constant)
+        return new(object_pairs_hook=by_unique_name), new()
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
         try:
@@ -165,6 +175,16 @@ class JsonFields(RecordFormat):
 
 
 _MISSING = object()
+
+
+def _holds_no_more(text: str, objects: Sequence[dict[str, Any]]) -> bool:
+    """Returns whether the names of some objects are all that their text holds: none is there twice, or further inside.
+
+    Each name has a colon after it, and so has each mark, but values may hold colons, too.
+    """
+    count = sum(map(len, objects))
+    marks = len(objects) - 1
+    return count + marks == text.count(":") or count == len(_NAME_END.findall(text))
 
 
 def _at(found: Any, name: str) -> Any:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from coordinator.fluent.stream import stream
 from coordinator.sources.files.csv_files import CsvFiles, CsvKind, RowFinder
-from coordinator.sources.files.file_kind import record_ends
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import JsonLines
 from coordinator.sources.files.record_scanner import RecordScanner
@@ -60,7 +59,7 @@ def test_rows_are_told_apart_as_the_csv_module_writes_them(rows, options, ending
         content = content.removesuffix(ending.encode())
     dialect = CsvDialect(**options)
     find = RowFinder(dialect.options)
-    ends = record_ends(content, find)
+    ends = find.ends(content)
     pieces = [content[start:end].decode().removesuffix(ending) for start, end in zip([0, *ends], ends, strict=False)]
     assert [dialect.rows([piece])[0] for piece in pieces] == list(
         csv.reader(io.StringIO(content.decode(), newline=""), strict=True, **dialect.options)
@@ -119,7 +118,7 @@ def test_blocks_make_no_difference(tmp_path_factory, rows, block_bytes, record_l
         csv.writer(file).writerows(rows)
     content = path.read_bytes()
     find = RowFinder(CsvDialect().options)
-    ends = record_ends(content, find)
+    ends = find.ends(content)
     with closing(LocalFile(str(path), "test")) as opened:
         scanner = RecordScanner(opened, 0, len(content), find=find, block_bytes=block_bytes)
         parts = []
