@@ -9,14 +9,11 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import _summary, _warnings
 from coordinator.server_choice import ServerChoice
 from coordinator.sources.files.line_files import JsonLines
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import SourceError, TopologyError
+from state import HashState, SourceError, TopologyError
 
 GOOD, TYPE, MISSING = '{"n": 1}', '{"n": "x%d"}', "{}"
 

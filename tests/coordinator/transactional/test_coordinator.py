@@ -14,12 +14,10 @@ from committers.committer import ICommitter
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.transactional import SpoutCoordinator
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator import RunOptions, SpoutCoordinator, TransactionalTopologyBuilder
 from coordinator.transactional.assembly import fitting, has_external_effects
 from coordinator.transactional.coordinator import BUSY_WAIT_S, CUT_WAIT_S, IDLE_WAIT_S
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
-from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import CrashKind
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.state_writes import StateWrites

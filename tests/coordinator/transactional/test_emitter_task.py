@@ -13,12 +13,8 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator import IPartitionedTransactionalSpout, ITransactionalSpout, PartitionedEmitter, SpoutEmitter
 from coordinator.spouts.partition_cut import link_to, partition_scope
-from coordinator.spouts.partitioned import (
-    IPartitionedTransactionalSpout,
-    PartitionedEmitter,
-)
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError

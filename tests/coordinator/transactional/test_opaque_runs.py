@@ -19,9 +19,8 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.attempt import TransactionAttempt
+from state import FailedException, FencedError, ReplayLimitError, TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
-from state.errors import FailedException, FencedError, ReplayLimitError
 from tests.support.runs.whole_runs import (
     Count0,
     Crash,

@@ -10,9 +10,8 @@ import pytest
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
-from state.attempt import TransactionAttempt
+from state import TopologyError, TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT
-from state.errors import TopologyError
 from tests.support.case_names import shown
 from tests.support.watching.counted import Counted
 

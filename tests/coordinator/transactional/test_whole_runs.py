@@ -23,8 +23,7 @@ from coordinated_bolt.transport.frames import FrameKind
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import HashState
-from state.errors import FailedException
+from state import FailedException, HashState
 from tests.support.runs.whole_runs import (
     Count0,
     Count1,

@@ -9,12 +9,9 @@ from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.topology.building.topology import Topology
+from coordinator import FixedBatchesSpout, ICommitterTransactionalSpout, RunOptions, SpoutCommitter, Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.surroundings import Surroundings
 from state.redis_owner.store import RedisStore
 from tests.support.runs.forgetful_world import BATCHES, CONTROL, COUNTS, TOPOLOGY_ID, folded, topology_on

@@ -25,8 +25,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.surroundings import Surroundings
-from state import HashState, ValueState
-from state.errors import TransactionError
+from state import HashState, TransactionError, ValueState
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore

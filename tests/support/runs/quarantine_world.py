@@ -25,8 +25,7 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state import HashState
-from state.errors import FailedException, StateRefusedError
+from state import FailedException, HashState, StateRefusedError
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore

@@ -12,22 +12,20 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator import RunOptions, RunStatistics, SpoutCoordinator
 from coordinator.run import ProgressCallback
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.run_observer import Observer, Observers
-from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitReply

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state.errors import FailedException, ReplayLimitError
 
 TRANSACTIONS = 40

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.sources.files.line_files import JsonLines

@@ -6,10 +6,8 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from state import HashState
-from state.errors import FencedError, StateRefusedError
+from coordinator import FixedBatchesSpout, LocalCluster, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state import FencedError, HashState, StateRefusedError
 from state.keys import Keys
 from state.redis_owner.store import RedisStore
 from tests.support.stores.admin import admin_of

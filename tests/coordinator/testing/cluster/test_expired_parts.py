@@ -9,12 +9,10 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import LocalCluster, MemoryTransactionalSpout, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import print_result
 from coordinator.proving.prove import prove
 from coordinator.server_choice import choose_server
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.trying.dry_run import dry_run
 from state import HashState
 

@@ -13,6 +13,7 @@ import redis
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.refold import refold
 from coordinator.operating.inspection.verify.verifier import Verifier
@@ -20,13 +21,8 @@ from coordinator.operating.transfer.exporting import LineWriter, export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.proving.prove import prove
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import changes, described
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import TopologyError
+from state import HashState, TopologyError
 from state.records.stored_records import StoredPiece
 from state.redis_admin import exporting as redis_export
 from state.redis_admin.all_records import RedisRecords

@@ -16,12 +16,8 @@ from hypothesis import strategies as st
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState, SortedSetState, ValueState
-from state.errors import StateRefusedError
+from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, TransactionalTopologyBuilder
+from state import HashState, SortedSetState, StateRefusedError, ValueState
 from state.values.state_kind import MAX_INTEGER
 
 SIZES = (1, 2, 7, 64)

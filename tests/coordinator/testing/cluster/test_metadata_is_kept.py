@@ -16,8 +16,7 @@ from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import ListState
-from state.errors import FailedException
+from state import FailedException, ListState
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 ROWS, TAKE = 24, 2

@@ -11,8 +11,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.testing.cluster.attempt_book import AttemptEnd
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
+from state import FailedException, HashState, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
 from tests.support.scenarios.playing import leftovers
 from tests.support.topologies.components import Count, Lines, Pass, build
 

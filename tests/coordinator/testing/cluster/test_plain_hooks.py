@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinated_bolt.components.task_hook import AckInfo, FailInfo, ITaskHook
-from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, AckInfo, BaseBasicBolt, BaseRichBolt, FailInfo, ITaskHook, is_tick
 from coordinator.spouts.memory import FeederSpout
 from state.errors import FailedException, UserCodeError
 from tests.support.topologies.plain_components import Identity, Sink, fed_builder, start

@@ -7,16 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
-from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, is_tick
+from coordinator import FeederSpout, LocalCluster, PlainRun, RunOptions, TopologyBuilder
 from coordinator.testing.cluster import plain_run
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.plain_run import PlainRun
-from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, TopologyError, UserCodeError
 from tests.support.topologies.plain_components import Identity, Numbers, Sink, fed_builder, start
 

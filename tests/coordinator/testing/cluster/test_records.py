@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, ITaskHook
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout, MemoryTransactionalSpout
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.trying.bolt_trial import run_bolt
-from state import HashState
-from state.errors import TopologyError, UserCodeError
+from state import HashState, TopologyError, UserCodeError
 
 if TYPE_CHECKING:
     from decimal import Decimal

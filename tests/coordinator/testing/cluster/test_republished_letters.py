@@ -19,8 +19,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start import republish_choice
-from state import HashState, ListState
-from state.errors import StateRefusedError, TopologyError, UserCodeError
+from state import HashState, ListState, StateRefusedError, TopologyError, UserCodeError
 from tests.support.topologies.refusing import refused_by, refusing
 
 BATCHES = [[1, 2], [3, 4], [5, 7, 9], [8], [13]]

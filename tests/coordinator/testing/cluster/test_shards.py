@@ -20,8 +20,7 @@ from coordinator.operating.transfer.looking import chosen_state, field_line, lin
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from state import HashState, snapshot
-from state.errors import StateRefusedError, TopologyError
+from state import HashState, StateRefusedError, TopologyError, snapshot
 from state.redis_admin import topology as redis_topology
 from state.redis_admin.sharded_records import ShardedRecords
 from state.redis_admin.topology import RedisTopology

@@ -17,8 +17,7 @@ from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
 from coordinator.testing.cluster.cluster import LocalCluster
-from state import snapshot
-from state.errors import StateRefusedError, TopologyError
+from state import StateRefusedError, TopologyError, snapshot
 from state.fault_points import installed
 from state.records.declared_states import declared_states_of
 from state.redis_admin.all_records import RedisRecords

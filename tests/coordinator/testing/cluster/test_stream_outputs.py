@@ -22,8 +22,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
-from state import StreamState
-from state.errors import StateRefusedError
+from state import StateRefusedError, StreamState
 from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import killed_and_ended

@@ -13,8 +13,7 @@ import pytest
 from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
 from coordinator import FixedBatchesSpout, LocalCluster, SpoutEmitter, TopologyBuilder, TransactionalTopologyBuilder
-from state import HashState
-from state.errors import FailedException, UserCodeError
+from state import FailedException, HashState, UserCodeError
 
 ROWS = [["a"], ["b"]]
 RETURNED = r"TypeError: {} returned \[\['a'\], \['b'\]\], which goes nowhere; call collector.emit for each row"

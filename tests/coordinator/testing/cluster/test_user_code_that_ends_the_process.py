@@ -8,10 +8,7 @@ import sys
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter

@@ -7,14 +7,9 @@ from typing import Any, ClassVar
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, TimeoutCallback
-from coordinated_bolt.components.task_hook import ITaskHook
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import FailedException
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, FinishedCallback, ITaskHook, TimeoutCallback
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from state import FailedException, HashState
 from tests.support.topologies.components import Lines
 
 

@@ -7,11 +7,8 @@ import redis
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import HashState
-from state.errors import FailedException, StateRefusedError
+from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
+from state import FailedException, HashState, StateRefusedError
 from tests.conftest import Backend
 
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout, FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
+from coordinator import FeederSpout, FixedBatchesSpout, LocalCluster, TopologyBuilder, TransactionalTopologyBuilder
 from state import HashState
 
 ROWS = [[number] for number in range(12)]

@@ -26,15 +26,8 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
 )
 from coordinator.watching.failure_cause import CrashKind
+from state import EngineError, QuarantineFullError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError
 from state.commits.quarantine import BatchInput, PoisonCause
-from state.errors import (
-    EngineError,
-    QuarantineFullError,
-    ReplayLimitError,
-    SourceError,
-    StateRefusedError,
-    UserCodeError,
-)
 from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import Driven, attempts_in, emitted, ready
 

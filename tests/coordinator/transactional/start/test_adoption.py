@@ -23,8 +23,7 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError
+from state import HashState, SourceError, StateRefusedError, TopologyError, UserCodeError
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
 

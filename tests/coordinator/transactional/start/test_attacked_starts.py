@@ -15,8 +15,7 @@ from coordinator.spouts.run_so_far import InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState, ListState
-from state.errors import SourceError, StateRefusedError, UserCodeError
+from state import HashState, ListState, SourceError, StateRefusedError, UserCodeError
 from tests.support.case_names import shown
 
 ROWS = [["a"], ["b"]]

@@ -11,11 +11,8 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
-from coordinator.transactional.options import RunOptions
 from state import HashState, SetState, ValueState
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
