@@ -296,6 +296,10 @@ class Run:
         """The steps of these kinds, in order."""
         return [line for line in self.log if line[0] in kinds]
 
+    def story(self, *kinds: str) -> str:
+        """The steps of these kinds, or all, in order and in words."""
+        return "; ".join(" ".join(map(str, line)) for line in self.log if not kinds or line[0] in kinds)
+
     def committed(self) -> list[list[int]]:
         """The groups that were published."""
         return [txids for txids in self.store.committed if txids[0] >= 1]
