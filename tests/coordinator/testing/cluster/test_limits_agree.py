@@ -14,31 +14,24 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state import HashState, SortedSetState, StateRefusedError, ValueState
 from state.values.state_kind import MAX_INTEGER
+from tests.support.runs.collecting import Collecting
 
 SIZES = (1, 2, 7, 64)
 HUGE = sys.float_info.max
 Step = tuple[Any, ...]
 
 
-class Keeper(BaseBatchBolt, ICommitter):
+class Keeper(Collecting):
     whole = HashState("whole", value=int)
     parts = HashState("parts", value=float)
     single = ValueState("single", value=int)
     scores = SortedSetState("scores")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.steps: list[Step] = []
-
-    def execute(self, tup):
-        self.steps.append(tup["step"])
-
     def finish_batch(self):
-        for state, method, *arguments in self.steps:
+        for state, method, *arguments in self.column("step"):
             getattr(getattr(self, state), method)(*arguments)
 
 

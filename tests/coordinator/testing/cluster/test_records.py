@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from committers.committer import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, ITaskHook
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout, MemoryTransactionalSpout
@@ -16,6 +15,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.trying.bolt_trial import run_bolt
 from state import HashState, TopologyError, UserCodeError
+from tests.support.runs.collecting import Collecting
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -61,18 +61,14 @@ class BasicStays(BaseBasicBolt):
         collector.emit(Stay(visit.page, visit.seconds))
 
 
-class Sum(BaseBatchBolt, ICommitter):
+class Sum(Collecting):
     seconds = HashState[float]("seconds")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.stays: list[Stay] = []
-
     def execute(self, stay: Stay) -> None:
-        self.stays.append(stay)
+        super().execute(stay)
 
     def finish_batch(self) -> None:
-        for stay in self.stays:
+        for stay in self.tuples:
             self.seconds.increment(stay.page, stay.seconds or 0.0)
 
 

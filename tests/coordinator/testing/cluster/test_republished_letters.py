@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import JsonLines
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -20,6 +19,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start import republish_choice
 from state import HashState, ListState, StateRefusedError, TopologyError, UserCodeError
+from tests.support.runs.collecting import Collecting
 from tests.support.topologies.refusing import refused_by, refusing
 
 BATCHES = [[1, 2], [3, 4], [5, 7, 9], [8], [13]]
@@ -43,25 +43,26 @@ class Sort(BaseBatchBolt):
             self.collector.emit([number, f"task {self.context.task_index}"], "odd" if number % 2 else "even")
 
 
-class Keep(BaseBatchBolt, ICommitter):
-    """Adds up numbers by the stream they came on, and keeps the txids; refuses those in `refused`."""
+class Refusing(Collecting):
+    """Refuses numbers in `refused`."""
 
-    sums = HashState("sums")
-    txids = ListState("txids", value=int)
     refused: ClassVar[set[int]] = set()
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.kept: list[Any] = []
 
     def execute(self, tup):
         if tup["number"] in self.refused:
             self.collector.dead_letter(tup, "not yet")
         else:
-            self.kept.append(tup)
+            super().execute(tup)
+
+
+class Keep(Refusing):
+    """Adds up numbers by the stream they came on, and keeps the txids."""
+
+    sums = HashState("sums")
+    txids = ListState("txids", value=int)
 
     def finish_batch(self):
-        for tup in self.kept:
+        for tup in self.tuples:
             assert (tup.source_component, tup.fields) == ("sort", ("number", "place"))
             self.sums.increment(tup.stream_id, tup["number"])
         self.txids.append(self.attempt.txid)
@@ -276,25 +277,17 @@ class Point(BaseBatchBolt):
         self.collector.emit_direct(tasks[(tup["number"] - 1) % 3], [tup["number"]], "pointed")
 
 
-class Told(BaseBatchBolt, ICommitter):
-    """Remembers which task was told of which number; refuses those in `refused`."""
+class Told(Refusing):
+    """Remembers which task was told of which number."""
 
     told = HashState("told", field=int)
-    refused: ClassVar[set[int]] = set()
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.numbers: list[int] = []
 
     def execute(self, tup):
         assert (tup.source_component, tup.stream_id) == ("point", "pointed")
-        if tup["number"] in self.refused:
-            self.collector.dead_letter(tup, "no")
-        else:
-            self.numbers.append(tup["number"])
+        super().execute(tup)
 
     def finish_batch(self):
-        for number in self.numbers:
+        for number in self.column("number"):
             self.told.put(number, self.context.task_index)
 
 
@@ -331,17 +324,11 @@ class Repair(BaseBatchBolt):
         self.collector.emit([int(json.loads(tup["record"])["f"])])
 
 
-class KeepNumbers(BaseBatchBolt, ICommitter):
+class KeepNumbers(Collecting):
     kept = ListState("kept", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.numbers: list[int] = []
-
-    def execute(self, tup):
-        self.numbers.append(tup["f"])
-
     def finish_batch(self):
-        self.kept.extend(self.numbers)
+        self.kept.extend(self.column("f"))
 
 
 def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalCluster, monkeypatch: Any) -> None:

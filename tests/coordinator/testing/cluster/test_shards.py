@@ -13,8 +13,6 @@ from unittest import mock
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder, stream
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.testing.cluster.cluster import LocalCluster
@@ -29,6 +27,7 @@ from state.redis_shards.shard import Shard
 from state.troubles import Trouble
 from state.values.shards import shard_of
 from state.values.state_kind import StateKind
+from tests.support.runs.collecting import Collecting
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import kept_topology
 from tests.support.topologies.sharded_topology import Sharded, over
@@ -132,20 +131,13 @@ def test_a_topology_that_was_lost_at_home_is_dropped_by_what_a_shard_knows_or_th
     assert bool(sharded.client.keys("{typed.0}:*")) == bool(given)  # nobody knows whose they are
 
 
-class Parts(BaseBatchBolt, ICommitter):
+class Parts(Collecting):
     """Gives every transaction a part of its own."""
 
     parts, total = HashState("parts").per("word"), HashState("total")
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.words: list[str] = []
-
-    def execute(self, tup):
-        self.words.append(tup["word"])
-
     def finish_batch(self):
-        for word in self.words:
+        for word in self.column("word"):
             self.parts[word].increment("n")
             self.total.increment("n")
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
@@ -26,6 +24,7 @@ from state import StateRefusedError, StreamState
 from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import killed_and_ended
+from tests.support.runs.collecting import Collecting
 
 READINGS: list[list[Any]] = [
     ["boiler", 40],
@@ -39,23 +38,15 @@ READINGS: list[list[Any]] = [
 HIGH = [{"device": device, "celsius": value} for device, value in READINGS if value > 100]
 
 
-class Alarm(BaseBatchBolt, ICommitter):
+class Alarm(Collecting):
     """Appends what is too hot to a stream, and to one for each device."""
 
     alarms = StreamState("alarms", value="json")
     latest = StreamState("latest", value="json", keep_last=2)
     by_device = StreamState[int]("by_device").per("device")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.high: list[tuple[str, int]] = []
-
-    def execute(self, tup: Any) -> None:
-        if tup["celsius"] > 100:
-            self.high.append(tuple(tup))
-
     def finish_batch(self) -> None:
-        for device, celsius in self.high:
+        for device, celsius in (tuple(tup) for tup in self.tuples if tup["celsius"] > 100):
             self.alarms.append({"device": device, "celsius": celsius})
             self.latest.append({"device": device, "celsius": celsius})
             self.by_device[device].append({"celsius": celsius})

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
 from coordinator import FixedBatchesSpout, LocalCluster, SpoutEmitter, TopologyBuilder, TransactionalTopologyBuilder
 from state import FailedException, HashState, UserCodeError
+from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"]]
 RETURNED = r"TypeError: {} returned \[\['a'\], \['b'\]\], which goes nowhere; call collector.emit for each row"
@@ -53,17 +53,11 @@ class Asked(BaseSpout):
             self.collector.emit(self.waiting.pop(), "id")
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     kept = HashState("kept", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.found = 0
-
-    def execute(self, tup):
-        self.found += 1
-
     def finish_batch(self):
-        self.kept.increment("tuples", self.found)
+        self.kept.increment("tuples", len(self.tuples))
 
 
 def returns(self, *_):

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, FinishedCallback, ITaskHook, TimeoutCallback
+from coordinated_bolt import BaseBasicBolt, FinishedCallback, ITaskHook, TimeoutCallback
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state import FailedException, HashState
+from tests.support.runs.collecting import Collecting
 from tests.support.topologies.components import Lines
 
 
@@ -54,18 +54,11 @@ class Double(BaseBasicBolt, FinishedCallback, TimeoutCallback):
         Seen.log.append(("timeout", attempt.txid, self.context.task_index))
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     numbers = HashState("numbers", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.found: list[int] = []
-
-    def execute(self, tup):
-        self.found.append(tup["number"])
-
     def finish_batch(self):
-        for number in self.found:
+        for number in self.column("number"):
             self.numbers.increment(str(number))
 
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 import pytest
 import redis
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
 from state import FailedException, HashState, StateRefusedError
 from tests.conftest import Backend
+from tests.support.runs.collecting import Collecting
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Collecting):
     words = HashState("words")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.seen: list[str] = []
-
-    def execute(self, tup):
-        self.seen.append(tup["word"])
-
     def finish_batch(self):
-        for word in self.seen:
+        for word in self.column("word"):
             self.words.increment(word)
 
 

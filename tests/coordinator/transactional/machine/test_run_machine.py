@@ -45,10 +45,12 @@ from tests.support.machine.by_hand import (
     ByHand,
     Driven,
     ScriptedSource,
+    acked,
     att,
     attempts_in,
     counted,
     emitted,
+    halted,
     ready,
     snapshot,
     started,
@@ -286,9 +288,8 @@ def test_a_wave_that_crashes_is_halved_until_one_is_to_blame():
     assert driven.handle(WaveCrashed(2, "gone")) == [ReleaseWave(2)]
     assert emitted(driven.turn()) == [1]
     assert driven.handle(WaveCrashed(3, "gone")) == [ReleaseWave(3)]
-    (halt,) = driven.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, ReplayLimitError)
+    error = halted(driven.turn(), ReplayLimitError)
+    assert (error.txid, error.attempt_count, error.last_reason) == (1, 2, "gone")
     assert driven.machine.story(1)[-1] == "1:0000000000000009: dropped: gone"
 
 
@@ -403,26 +404,20 @@ def test_a_group_stays_within_one_wave():
 
 @pytest.mark.parametrize(("group_max", "one_by_one", "size"), [(2, 0, 2), (3, 1, 1), (1, 0, 1), (3, 0, 3)])
 def test_a_group_is_no_larger_than_either_limit(group_max, one_by_one, size):
-    by_hand, attempts = started(commit_group_max=group_max)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=group_max)
     if one_by_one:
         by_hand.machine._commits._size.one_by_one()
     assert by_hand.turn() == [commits(*range(1, 1 + size))]
 
 
 def test_one_group_at_a_time():
-    by_hand, attempts = started(commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=1)
     assert by_hand.turn() == [commits(1)]
     assert by_hand.turn() == []
 
 
 def test_the_commit_goes_out_before_new_batches():
-    by_hand, attempts = started(commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=1)
     by_hand.turn()
     by_hand.commit()
     assert [type(decision) for decision in by_hand.turn()] == [StartCommit, StoreMetadata, StartWave]
@@ -442,9 +437,7 @@ def test_a_group_is_published_then_told_then_its_wave_released():
 
 
 def test_an_attempt_whose_commit_was_sent_is_never_failed_or_issued_again():
-    by_hand, attempts = started(commit_group_max=2)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(commit_group_max=2)
     by_hand.turn()
     by_hand.executed()
     before = snapshot(by_hand)
@@ -468,9 +461,7 @@ def test_the_store_answers_only_what_was_sent():
 
 
 def test_a_failure_in_the_commit_phase_publishes_what_is_below_it():
-    by_hand, attempts = started()
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked()
     by_hand.turn()
     (publish,) = by_hand.executed(failing=attempts[3])
     assert isinstance(publish, Publish)
@@ -480,9 +471,7 @@ def test_a_failure_in_the_commit_phase_publishes_what_is_below_it():
 
 
 def test_a_group_with_too_many_changes_is_cut_and_the_rest_goes_with_the_next():
-    by_hand, attempts = started(commit_operations_max=4)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_operations_max=4)
     by_hand.turn()
     much = {2: 4}
     assert by_hand.executed(operations=much) == [commits(1, 2)]
@@ -492,9 +481,7 @@ def test_a_group_with_too_many_changes_is_cut_and_the_rest_goes_with_the_next():
 
 
 def test_a_group_is_cut_by_how_long_the_calls_before_it_took():
-    by_hand, attempts = started(max_spout_pending=16)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(max_spout_pending=16)
     by_hand.turn(commit_limit=1)
     by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
     by_hand.published(call_s=0.05)
@@ -502,9 +489,7 @@ def test_a_group_is_cut_by_how_long_the_calls_before_it_took():
 
 
 def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
-    by_hand, attempts = started(max_spout_pending=16)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(max_spout_pending=16)
     by_hand.turn(commit_limit=3)
     by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
     by_hand.published(call_s=0.15)
@@ -519,9 +504,7 @@ def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
 
 
 def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_has_doubled(caplog):
-    by_hand, attempts = started(max_spout_pending=8, commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(max_spout_pending=8, commit_group_max=1)
     for call_s in (0.09, 0.11, 0.21, 0.3):
         by_hand.turn()
         by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
@@ -534,9 +517,7 @@ def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_
 
 
 def test_a_group_that_has_read_is_run_again_transaction_by_transaction_and_so_are_all_later_ones():
-    by_hand, attempts = started(commit_group_max=2)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=2)
     by_hand.turn()
     assert by_hand.executed(reads=True) == [commits(1, 2, composed=False)]
     by_hand.commit(reads=True)
@@ -569,18 +550,15 @@ def test_a_crashed_commit_phase_is_replayed_in_halves_until_one_is_to_blame():
         crashed = driven.handle(GroupCrashed(wave_id, driven.group, "gone"))
         assert crashed == [CancelWave(wave_id + 1), ReleaseWave(wave_id)]
         driven.handle(WaveProcessed(wave_id + 1, ()))
-    (halt,) = driven.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, ReplayLimitError)
+    error = halted(driven.turn(), ReplayLimitError)
+    assert (error.txid, error.attempt_count, error.last_reason) == (1, 2, "gone")
 
 
 # Refusals and halts
 
 
 def test_a_refused_group_is_tried_one_by_one_and_the_culprit_ends_the_run():
-    by_hand, attempts = started()
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked()
     by_hand.turn()
     by_hand.executed()
     assert by_hand.refused() == []
@@ -592,9 +570,7 @@ def test_a_refused_group_is_tried_one_by_one_and_the_culprit_ends_the_run():
     assert by_hand.turn() == [commits(2)]
     by_hand.executed()
     assert by_hand.refused("what it is") == []
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, StateRefusedError)
+    halted(by_hand.turn(), StateRefusedError)
     assert by_hand.machine.currtx == 2
 
 
@@ -605,9 +581,7 @@ def test_after_a_halt_lower_txids_commit_and_higher_ones_are_not_tried():
     by_hand.ack(attempts[1])
     assert by_hand.turn() == [commits(1)]
     by_hand.commit()
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, UserCodeError)
+    halted(by_hand.turn(), UserCodeError)
 
 
 def test_of_two_halts_the_lower_counts():
@@ -618,9 +592,7 @@ def test_of_two_halts_the_lower_counts():
     by_hand.ack(attempts[1])
     by_hand.turn()
     by_hand.commit()
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, SourceError)
+    halted(by_hand.turn(), SourceError)
 
 
 def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
@@ -635,9 +607,7 @@ def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
 
 
 def test_a_spout_that_cannot_be_told_gets_nothing_more_published():
-    by_hand, attempts = started(commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(commit_group_max=1)
     by_hand.turn()
     by_hand.executed()
     assert by_hand.published() == [NotifySpout((attempts[1],))]
@@ -713,9 +683,7 @@ def test_a_last_txid_does_not_hide_the_error_that_ends_the_run():
     by_hand.ack(attempts[1])
     by_hand.turn()
     by_hand.commit()
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, UserCodeError)
+    halted(by_hand.turn(), UserCodeError)
 
 
 def test_a_spout_that_has_raised_ends_the_run_once_nothing_is_under_way():
@@ -733,9 +701,7 @@ def test_a_drain_does_not_hide_the_error_of_a_halt():
     assert failed_user(by_hand, attempts[2]) == []
     by_hand.fail(attempts[1])
     assert isinstance(by_hand.turn()[-1], AskForEnd)
-    (halt,) = by_hand.handle(InputState(is_draining=True))
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, UserCodeError)
+    halted(by_hand.handle(InputState(is_draining=True)), UserCodeError)
 
 
 # Early commits

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files import prefix_digest
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import input_file
@@ -24,29 +22,26 @@ from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import HashState, SourceError, StateRefusedError, TopologyError, UserCodeError
+from tests.support.runs.collecting import Collecting
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
 
 CONTROL = "{files}:txbatch:control"
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     """Counts lines; raises at one it was told to."""
 
     lines = HashState("lines", value=int)
     hated: ClassVar[str] = ""
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.seen: Counter[str] = Counter()
-
     def execute(self, tup):
         if tup["line"] == self.hated:
             raise ValueError("a line nobody likes")
-        self.seen[tup["line"]] += 1
+        super().execute(tup)
 
     def finish_batch(self):
-        for line, count in self.seen.items():
+        for line, count in Counter(self.column("line")).items():
             self.lines.increment(line, count)
 
 

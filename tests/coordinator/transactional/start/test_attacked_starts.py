@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.run_so_far import InputChange
@@ -17,23 +15,18 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from state import HashState, ListState, SourceError, StateRefusedError, UserCodeError
 from tests.support.case_names import shown
+from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"]]
 TWO_ROWS = MemoryTransactionalSpout([ROWS], ["x"], 1)
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     rows = ListState("rows", value=str)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.values = []
-
-    def execute(self, tup):
-        self.values.append(tup[0])
-
     def finish_batch(self):
-        for value in self.values:
-            self.rows.append(value)
+        for tup in self.tuples:
+            self.rows.append(tup[0])
 
 
 class KeepElsewhere(Keep):

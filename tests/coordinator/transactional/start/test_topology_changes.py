@@ -9,35 +9,27 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
 from state import HashState, SetState, ValueState
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
 from state.redis_admin.topology import RedisTopology
+from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"
 
 
-class Writing(BaseBatchBolt, ICommitter):
+class Writing(Collecting):
     output_fields = ("line",)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.lines: list[str] = []
-
-    def execute(self, tup):
-        self.lines.append(tup["line"])
 
 
 class Counts(Writing):
     counts: HashState[Any] = HashState("counts", value=int)
 
     def finish_batch(self):
-        for line in self.lines:
+        for line in self.column("line"):
             self.counts.increment(line, 1)
 
 
@@ -49,7 +41,7 @@ class BytesCounts(Counts):
     counts = HashState("counts", value=int, field=bytes)
 
     def finish_batch(self):
-        for line in self.lines:
+        for line in self.column("line"):
             self.counts.increment(line.encode(), 1)
 
 
@@ -61,7 +53,7 @@ class AsValue(Writing):
     counts = ValueState("counts", value=int)
 
     def finish_batch(self):
-        self.counts.increment(len(self.lines))
+        self.counts.increment(len(self.column("line")))
 
 
 class Stateless(Writing):
@@ -74,7 +66,7 @@ class More(Counts):
 
     def finish_batch(self):
         super().finish_batch()
-        for line in self.lines:
+        for line in self.column("line"):
             self.seen.add(line)
 
 
