@@ -116,8 +116,11 @@ def test_what_runs_do_does_not_depend_on_slots(scenario: Scenario, slot_count: i
     made = plan(topology_for(scenario), is_chained=True)
     if made.is_one_partition() or made.in_slots(slot_count).is_one_partition():
         scenario = replace(scenario, trips=())
-    topologies = [(topology_for(scenario), slots) for slots in (None, slot_count)]
-    apart, together = (play(scenario, plan(made, is_chained=True).in_slots(slots), made) for made, slots in topologies)
+    left = []
+    for slots in (None, slot_count):
+        topology = topology_for(scenario)
+        left.append(play(scenario, plan(topology, is_chained=True).in_slots(slots), topology))
+    apart, together = left
     assert together == apart
 
 

@@ -57,13 +57,19 @@ def test_a_run_under_which_its_topology_is_dropped_says_so_and_leaves_nothing(sp
         assert not list(cluster.client.scan_iter("*"))
 
 
+def under_way(cluster, bolt="writes only"):
+    """A run after twenty ticks, and its topology."""
+    topology = build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"])
+    run = cluster.submit(topology)
+    for _ in range(20):
+        run.tick()
+    return run, topology
+
+
 @pytest.mark.parametrize("bolt", BOLTS)
 def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_dropped(bolt):
     with LocalCluster(seed=2) as cluster:
-        topology = build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"])
-        older = cluster.submit(topology)
-        for _ in range(20):
-            older.tick()
+        older, topology = under_way(cluster, bolt)
         admin_of(store_of(cluster)).drop()
         newer = cluster.submit(topology)
         newer.tick()
@@ -75,10 +81,7 @@ def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_drop
 @pytest.mark.parametrize("bolt", BOLTS)
 def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(bolt):
     with LocalCluster(seed=2) as cluster:
-        topology = build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"])
-        older = cluster.submit(topology)
-        for _ in range(20):
-            older.tick()
+        older, topology = under_way(cluster, bolt)
         cluster.submit(topology)
         with pytest.raises(FencedError, match="was taken over by a newer coordinator"):
             older.run_until_idle()
@@ -87,9 +90,7 @@ def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(bolt):
 @pytest.mark.parametrize("bolt", BOLTS)
 def test_a_server_that_lost_everything_is_not_taken_for_a_drop(bolt):
     with LocalCluster(seed=2) as cluster:
-        run = cluster.submit(build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"]))
-        for _ in range(20):
-            run.tick()
+        run, _ = under_way(cluster, bolt)
         cluster.client.flushall()
         with pytest.raises(StateRefusedError, match=r"is gone"):
             run.run_until_idle()
@@ -97,9 +98,7 @@ def test_a_server_that_lost_everything_is_not_taken_for_a_drop(bolt):
 
 def test_a_drop_that_has_only_begun_stops_the_run_too():
     with LocalCluster(seed=2) as cluster:
-        run = cluster.submit(build(("commit", Count(), ["lines"]), spout=SPOUTS["fixed"]))
-        for _ in range(20):
-            run.tick()
+        run, _ = under_way(cluster)
         cluster.client.hset(Keys("test").control, "dropping", "1")
         with pytest.raises(FencedError, match=DROPPED):
             run.run_until_idle()
