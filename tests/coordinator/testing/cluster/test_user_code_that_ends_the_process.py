@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 
 import pytest
 
@@ -11,12 +12,13 @@ from committers.committer import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import Interruption, UserCodeError
 from tests.support.topologies.plain_components import Sink
+from tests.support.topologies.spout_kinds import WholeSpout
 
 CANCELLED = asyncio.CancelledError("user code was cancelled")
 RAISED = [SystemExit(3), GeneratorExit("done"), CANCELLED]
@@ -97,57 +99,43 @@ def test_who_interrupts_the_process_is_not_held_up_by_a_bolt(interruption):
         cluster.submit(transactional(interruption, "execute")).run_until_idle()
 
 
-class Leaves(ITransactionalSpout):
-    """Exits where it is told to."""
-
-    output_fields = ("x",)
-
-    def __init__(self, where):
-        self.where = where
-
-    def get_coordinator(self, conf, context):
-        return LeavingCutter(self.where)
-
-    def get_emitter(self, conf, context):
-        return LeavingEmitter(self.where)
+LEAVES = "the spout has had enough"
 
 
 class LeavingCutter(SpoutCoordinator):
-    def __init__(self, where):
+    """Exits where it is told to."""
+
+    def __init__(self, where=""):
         self.where = where
 
-    def fall(self, where):
-        if where == self.where:
-            sys.exit("the spout has had enough")
-
     def is_ready(self):
-        self.fall("is_ready")
-        return True
+        return sys.exit(LEAVES) if self.where == "is_ready" else True
 
     def initialize_transaction(self, txid, previous):
-        self.fall("initialize_transaction")
-        return txid
+        return sys.exit(LEAVES) if self.where == "initialize_transaction" else txid
 
     def is_exhausted(self):
         return False
 
 
 class LeavingEmitter(SpoutEmitter):
-    def __init__(self, where):
+    def __init__(self, where=""):
         self.where = where
 
     def emit_batch(self, attempt, metadata, collector):
         if self.where == "emit_batch":
-            sys.exit("the spout has had enough")
+            sys.exit(LEAVES)
 
 
 @pytest.mark.parametrize("where", ["is_ready", "initialize_transaction", "emit_batch"])
 def test_a_transactional_spout_that_ends_its_process_is_a_users_error(where):
-    builder = TransactionalTopologyBuilder("ends", "in", Leaves(where))
+    builder = TransactionalTopologyBuilder(
+        "ends", "in", WholeSpout(partial(LeavingCutter, where), partial(LeavingEmitter, where))
+    )
     builder.set_bolt("work", Raises(None, "")).shuffle_grouping("in")
     with LocalCluster() as cluster:
         run = cluster.submit(builder.build())
-        with pytest.raises(UserCodeError, match="SystemExit: the spout has had enough") as caught:
+        with pytest.raises(UserCodeError, match=f"SystemExit: {LEAVES}") as caught:
             run.run_until_idle()
     assert caught.value.component_id == "in"
 

@@ -32,6 +32,9 @@ from tests.support.machine.by_hand import Driven, attempts_in, emitted, halted, 
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'parse.py', line 3\nValueError: no number\n"
 BUG = Failure(FailureKind.USER, "parse", 1, TRACEBACK, "('x',)")
+LATER = Failure(FailureKind.FAILED, "parse", 0, "later")
+RECORD = replace(BUG, kind=FailureKind.RECORD)
+OF_LINES = {"plan": {"spout_id": "lines"}}
 QUARANTINE: dict[str, Any] = {"on_poison": "quarantine", "max_attempts": 3}
 
 
@@ -86,34 +89,41 @@ class TestAttempts:
 
     def test_a_failed_exception_is_quarantined_like_any_other(self):
         run = driven(ready(1))
-        publish = published_poison(becomes_poison(run, failure=Failure(FailureKind.FAILED, "parse", 0, "later")))
+        publish = published_poison(becomes_poison(run, failure=LATER))
         assert publish.poison.cause == PoisonCause("later", 3, "parse")
         assert isinstance(publish.poison.error, ReplayLimitError)
 
-    @pytest.mark.parametrize("kind", [FailureKind.USER, FailureKind.RECORD])
-    def test_a_run_that_is_to_halt_does_so_at_the_first_error_of_user_code(self, kind):
-        run = Driven(ready(1))
-        fails(run, replace(BUG, kind=kind))
-        halted(run.turn(), UserCodeError if kind is FailureKind.USER else type(replace(BUG, kind=kind).to_error()))
-
-    def test_a_run_that_is_to_halt_gives_a_failed_exception_its_attempts(self):
-        run = Driven(ready(1), max_attempts=2)
-        for _ in range(2):
-            fails(run, Failure(FailureKind.FAILED, "parse", 0, "later"))
-        halted(run.turn(), ReplayLimitError)
-
-    @pytest.mark.parametrize("kind", [FailureKind.INCOMPLETE, FailureKind.UNANSWERED])
-    def test_what_is_not_the_fault_of_the_batch_halts_after_as_many_attempts(self, kind):
-        run = driven(ready(1))
-        for _ in range(3):
-            fails(run, Failure(kind, "parse", 0, "no answer"))
-        halted(run.turn(), ReplayLimitError)
-
-    def test_a_spout_that_asks_for_another_attempt_cannot_read_and_is_never_quarantined(self):
-        run = driven(ready(1), plan={"spout_id": "lines"})
-        for _ in range(3):
-            fails(run, Failure(FailureKind.FAILED, "lines", 0, "brokers are away"))
-        halted(run.turn(), ReplayLimitError)
+    @pytest.mark.parametrize(
+        ("given", "failure", "times", "error"),
+        [
+            ({"on_poison": "halt"}, BUG, 1, UserCodeError),
+            ({"on_poison": "halt"}, RECORD, 1, type(RECORD.to_error())),
+            ({"on_poison": "halt", "max_attempts": 2}, LATER, 2, ReplayLimitError),
+            ({}, Failure(FailureKind.INCOMPLETE, "parse", 0, "no answer"), 3, ReplayLimitError),
+            ({}, Failure(FailureKind.UNANSWERED, "parse", 0, "no answer"), 3, ReplayLimitError),
+            (OF_LINES, Failure(FailureKind.FAILED, "lines", 0, "brokers are away"), 3, ReplayLimitError),
+            ({}, Failure(FailureKind.SOURCE, "lines", 0, "gone"), 1, SourceError),
+            ({}, Failure(FailureKind.STATE, "lines", 0, "gone"), 1, StateRefusedError),
+        ],
+        ids=[
+            *(
+                "user code",
+                "a record",
+                "a failed exception has its attempts",
+                "not the fault of the batch",
+                "unanswered",
+            ),
+            *("a spout that cannot read", "a missing input", "a server that refuses"),
+        ],
+    )
+    def test_what_is_no_poison_or_is_not_to_be_set_aside_halts_after_as_many_attempts(
+        self, given, failure, times, error
+    ):
+        run = driven(ready(1), **given)
+        for attempt in range(times):
+            fails(run, failure)
+            assert run.machine.is_halted() is (attempt == times - 1)
+        halted(run.turn(), error)
 
     def test_faults_of_the_batch_and_of_others_are_counted_apart(self):
         run = driven(ready(1))
@@ -121,14 +131,6 @@ class TestAttempts:
             fails(run, replace(BUG, kind=kind))
         publish = published_poison(becomes_poison(run, times=1))
         assert publish.poison.cause.attempt_count == 3
-
-    @pytest.mark.parametrize(
-        ("kind", "error"), [(FailureKind.SOURCE, SourceError), (FailureKind.STATE, StateRefusedError)]
-    )
-    def test_a_missing_input_or_a_server_that_refuses_is_never_quarantined(self, kind, error):
-        run = driven(ready(1))
-        fails(run, Failure(kind, "lines", 0, "gone"))
-        halted(run.turn(), error)
 
     def test_a_batch_that_hangs_or_loses_its_worker_alone_is_quarantined(self):
         run = driven(ready(1))
