@@ -67,38 +67,34 @@ def under_way(cluster, bolt="writes only"):
 
 
 @pytest.mark.parametrize("bolt", BOLTS)
-def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_dropped(bolt):
-    with LocalCluster(seed=2) as cluster:
-        older, topology = under_way(cluster, bolt)
-        admin_of(store_of(cluster)).drop()
-        newer = cluster.submit(topology)
-        newer.tick()
-        with pytest.raises(FencedError, match=DROPPED):
-            older.run_until_idle()
-        assert newer.run_until_idle().committed == 8
+def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_dropped(cluster, bolt):
+    older, topology = under_way(cluster, bolt)
+    admin_of(store_of(cluster)).drop()
+    newer = cluster.submit(topology)
+    newer.tick()
+    with pytest.raises(FencedError, match=DROPPED):
+        older.run_until_idle()
+    assert newer.run_until_idle().committed == 8
 
 
 @pytest.mark.parametrize("bolt", BOLTS)
-def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(bolt):
-    with LocalCluster(seed=2) as cluster:
-        older, topology = under_way(cluster, bolt)
-        cluster.submit(topology)
-        with pytest.raises(FencedError, match="was taken over by a newer coordinator"):
-            older.run_until_idle()
+def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(cluster, bolt):
+    older, topology = under_way(cluster, bolt)
+    cluster.submit(topology)
+    with pytest.raises(FencedError, match="was taken over by a newer coordinator"):
+        older.run_until_idle()
 
 
 @pytest.mark.parametrize("bolt", BOLTS)
-def test_a_server_that_lost_everything_is_not_taken_for_a_drop(bolt):
-    with LocalCluster(seed=2) as cluster:
-        run, _ = under_way(cluster, bolt)
-        cluster.client.flushall()
-        with pytest.raises(StateRefusedError, match=r"is gone"):
-            run.run_until_idle()
+def test_a_server_that_lost_everything_is_not_taken_for_a_drop(cluster, bolt):
+    run, _ = under_way(cluster, bolt)
+    cluster.client.flushall()
+    with pytest.raises(StateRefusedError, match=r"is gone"):
+        run.run_until_idle()
 
 
-def test_a_drop_that_has_only_begun_stops_the_run_too():
-    with LocalCluster(seed=2) as cluster:
-        run, _ = under_way(cluster)
-        cluster.client.hset(Keys("test").control, "dropping", "1")
-        with pytest.raises(FencedError, match=DROPPED):
-            run.run_until_idle()
+def test_a_drop_that_has_only_begun_stops_the_run_too(cluster):
+    run, _ = under_way(cluster)
+    cluster.client.hset(Keys("test").control, "dropping", "1")
+    with pytest.raises(FencedError, match=DROPPED):
+        run.run_until_idle()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import LocalCluster, MemoryTransactionalSpout, TransactionalTopologyBuilder
+from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import print_result
 from coordinator.proving.prove import prove
 from coordinator.server_choice import choose_server
@@ -38,16 +38,15 @@ OLD, NEW = ("2020-01-01", "2020-01-02"), ("2999-01-01",)
 
 
 @pytest.mark.parametrize(("days", "count"), [(OLD, 2), ((*OLD, *NEW, *NEW), 2), (NEW, 0)])
-def test_each_way_in_says_how_many_parts_had_expired_when_written(days, count, capsys):
+def test_each_way_in_says_how_many_parts_had_expired_when_written(cluster, days, count, capsys):
     built = topology(*days)
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(built)
-        run.run_until_idle()
-        assert run.statistics.expired_parts == count
-        assert run.statistics.to_dict("views").get("expired_parts", 0) == count
-        print_result(built, run.statistics, choose_server("redis://x", None), as_json=False, is_logged=False)
-        assert (f"txbatch: EXPIRED: {count} parts or fields {SENTENCE}" in capsys.readouterr().err) is bool(count)
-        assert set(run.snapshot().states["views"]) == {date.fromisoformat(day) for day in days if day in NEW}
+    run = cluster.submit(built)
+    run.run_until_idle()
+    assert run.statistics.expired_parts == count
+    assert run.statistics.to_dict("views").get("expired_parts", 0) == count
+    print_result(built, run.statistics, choose_server("redis://x", None), as_json=False, is_logged=False)
+    assert (f"txbatch: EXPIRED: {count} parts or fields {SENTENCE}" in capsys.readouterr().err) is bool(count)
+    assert set(run.snapshot().states["views"]) == {date.fromisoformat(day) for day in days if day in NEW}
     assert sum(batch.expired_parts for batch in dry_run(built, batches=5)) == count
     proof = prove(built, seeds=1)
     assert proof.expired_parts == proof.to_json()["expired_parts"] == count

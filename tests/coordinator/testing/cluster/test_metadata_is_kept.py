@@ -11,7 +11,6 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import FailedException, ListState
@@ -130,23 +129,21 @@ class Keep(Collecting):
 
 @every_kind
 @pytest.mark.parametrize("window", [1, 4, 8])
-def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(spout, window):
+def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(cluster, spout, window):
     Keep.failures = 0
-    with LocalCluster(seed=5) as cluster:
-        run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=window))
-        run.run_until_idle()
-        assert run.state("numbers") == list(range(ROWS))
-        assert Keep.failures == 2
+    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=window))
+    run.run_until_idle()
+    assert run.state("numbers") == list(range(ROWS))
+    assert Keep.failures == 2
 
 
 @every_kind
-def test_a_run_that_goes_on_where_another_was_abandoned_is_not_misled_either(spout):
+def test_a_run_that_goes_on_where_another_was_abandoned_is_not_misled_either(cluster, spout):
     Keep.failures = 2
-    with LocalCluster(seed=5) as cluster:
-        abandoned = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=4))
-        while abandoned.statistics.committed < 2:
-            abandoned.tick()
-        abandoned.close()
-        run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=4))
-        run.run_until_idle()
-        assert run.state("numbers") == list(range(ROWS))
+    abandoned = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=4))
+    while abandoned.statistics.committed < 2:
+        abandoned.tick()
+    abandoned.close()
+    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=4))
+    run.run_until_idle()
+    assert run.state("numbers") == list(range(ROWS))

@@ -92,14 +92,15 @@ def test_a_stream_can_be_proved_and_tried() -> None:
 
 
 @pytest.mark.redis
-def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(redis_backend: Backend) -> None:
+def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(
+    cluster: LocalCluster, redis_backend: Backend
+) -> None:
     client: Any = redis_backend.client()
     client.xadd("{alarms}:by_device:pump", {"celsius": "1"})
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        run = cluster.submit(alarms(), options=RunOptions(commit_group_max=1, accept_state_changes=True))
-        with pytest.raises(StateRefusedError, match=r"by_device:pump' has had an entry \d+-0, so it takes no 2-0"):
-            run.run_until_idle()
+    cluster.client = client
+    run = cluster.submit(alarms(), options=RunOptions(commit_group_max=1, accept_state_changes=True))
+    with pytest.raises(StateRefusedError, match=r"by_device:pump' has had an entry \d+-0, so it takes no 2-0"):
+        run.run_until_idle()
     assert client.hget("{alarms}:txbatch:control", "committed") == b"1"
     assert client.xlen("{alarms}:alarms") == 1
     client.xtrim("{alarms}:by_device:pump", maxlen=0)  # the next commit to it would be refused all the same
@@ -110,21 +111,22 @@ def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(re
 
 
 @pytest.mark.redis
-def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_it(redis_backend: Backend) -> None:
+def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_it(
+    cluster: LocalCluster, redis_backend: Backend
+) -> None:
     client: Any = redis_backend.client()
     topology = RedisTopology("redis://under-test", "alarms", client=client)
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(alarms(), options=RunOptions(last_txid=3)).run_until_idle()
-        out = io.BytesIO()
-        export_state(topology.records(), out)
-        before = {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")}
-        client.flushall()
-        export = checked_export(io.BytesIO(out.getvalue()))
-        import_state(topology.importer(), export, io.BytesIO(out.getvalue()), generation="c" * 32, replaces=False)
-        assert {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")} == before
-        cluster.submit(alarms()).run_until_idle()
-        assert faults(topology) == []
+    cluster.client = client
+    cluster.submit(alarms(), options=RunOptions(last_txid=3)).run_until_idle()
+    out = io.BytesIO()
+    export_state(topology.records(), out)
+    before = {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")}
+    client.flushall()
+    export = checked_export(io.BytesIO(out.getvalue()))
+    import_state(topology.importer(), export, io.BytesIO(out.getvalue()), generation="c" * 32, replaces=False)
+    assert {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")} == before
+    cluster.submit(alarms()).run_until_idle()
+    assert faults(topology) == []
     assert [entry_id for entry_id, _ in client.xrange("{alarms}:alarms")] == [b"1-0", b"2-0", b"3-0", b"4-0"]
     client.xadd("{alarms}:alarms", {"device": "not json"}, id="4-1")
     assert ["alarms" in fault for fault in faults(topology)] == [True]
@@ -133,22 +135,22 @@ def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_i
 @pytest.mark.redis
 @pytest.mark.parametrize("group", [1, 2, 8])
 def test_what_a_group_cuts_off_itself_was_in_the_stream_so_that_its_reader_misses_it(
-    redis_backend: Backend, group: int
+    cluster: LocalCluster, redis_backend: Backend, group: int
 ) -> None:
     client: Any = redis_backend.client()
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(alarms(), options=RunOptions(commit_group_max=group, max_spout_pending=8)).run_until_idle()
+    cluster.client = client
+    cluster.submit(alarms(), options=RunOptions(commit_group_max=group, max_spout_pending=8)).run_until_idle()
     assert positions(client, b"{alarms}:latest") == (2, len(HIGH), b"4-0")
 
 
 @pytest.mark.redis
-def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(redis_backend: Backend) -> None:
+def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(
+    cluster: LocalCluster, redis_backend: Backend
+) -> None:
     client: Any = redis_backend.client()
     topology = RedisTopology("redis://under-test", "alarms", client=client)
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(alarms()).run_until_idle()
+    cluster.client = client
+    cluster.submit(alarms()).run_until_idle()
     client.xtrim("{alarms}:alarms", maxlen=0)
     keys = sorted(client.keys("{alarms}:[abl]*"))
     before = [positions(client, key) for key in keys]

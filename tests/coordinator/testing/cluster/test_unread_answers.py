@@ -213,13 +213,12 @@ def test_a_tuple_that_comes_after_its_run_has_ended_fails_nothing_of_the_next_ru
             KEPT[1].emit(["late"])
 
 
-def test_what_an_attempt_emits_after_it_has_failed_is_refused_and_fails_nothing_else():
+def test_what_an_attempt_emits_after_it_has_failed_is_refused_and_fails_nothing_else(cluster):
     KEPT.clear()
-    with LocalCluster() as cluster:
-        run = cluster.submit(transactional(FailsOnce()))
-        run.run_until_idle()
-        assert run.state("kept") == {"tuples": 2}
-        assert FailsOnce.refused == ["RuntimeError"]
+    run = cluster.submit(transactional(FailsOnce()))
+    run.run_until_idle()
+    assert run.state("kept") == {"tuples": 2}
+    assert FailsOnce.refused == ["RuntimeError"]
 
 
 class FailsOnce(Batch):

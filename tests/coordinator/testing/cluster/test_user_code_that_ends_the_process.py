@@ -78,14 +78,13 @@ def transactional(error, method, *, in_committer=False):
 @pytest.mark.parametrize("method", ["prepare", "execute", "finish_batch", "cleanup"])
 @pytest.mark.parametrize("component", ["work", "store"])
 def test_a_batch_bolt_that_ends_its_process_is_a_users_error_and_lower_transactions_are_committed(
-    component, method, error, name
+    cluster, component, method, error, name
 ):
-    with LocalCluster() as cluster:
-        run = cluster.submit(transactional(error, method, in_committer=component == "store"))
-        with pytest.raises(UserCodeError, match=name) as caught:
-            run.run_until_idle()
-        assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (component, "2")
-        assert run.state("seen") == {1: 1}
+    run = cluster.submit(transactional(error, method, in_committer=component == "store"))
+    with pytest.raises(UserCodeError, match=name) as caught:
+        run.run_until_idle()
+    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (component, "2")
+    assert run.state("seen") == {1: 1}
 
 
 def test_the_users_error_says_what_to_do_instead_of_ending_the_process():
@@ -128,15 +127,14 @@ class LeavingEmitter(SpoutEmitter):
 
 
 @pytest.mark.parametrize("where", ["is_ready", "initialize_transaction", "emit_batch"])
-def test_a_transactional_spout_that_ends_its_process_is_a_users_error(where):
+def test_a_transactional_spout_that_ends_its_process_is_a_users_error(cluster, where):
     builder = TransactionalTopologyBuilder(
         "ends", "in", WholeSpout(partial(LeavingCutter, where), partial(LeavingEmitter, where))
     )
     builder.set_bolt("work", Raises(None, "")).shuffle_grouping("in")
-    with LocalCluster() as cluster:
-        run = cluster.submit(builder.build())
-        with pytest.raises(UserCodeError, match=f"SystemExit: {LEAVES}") as caught:
-            run.run_until_idle()
+    run = cluster.submit(builder.build())
+    with pytest.raises(UserCodeError, match=f"SystemExit: {LEAVES}") as caught:
+        run.run_until_idle()
     assert caught.value.component_id == "in"
 
 

@@ -57,34 +57,34 @@ def test_a_policy_that_evicts_stops_the_run_and_nothing_is_lost(redis_backend: B
         assert again.state("words") == {"a": 6}
 
 
-def test_a_replay_leaves_its_reason_in_the_log(caplog):
+def test_a_replay_leaves_its_reason_in_the_log(cluster, caplog):
     FailsTwice.failures.clear()
-    with LocalCluster() as cluster:
-        run = cluster.submit(topology(FailsTwice(), 2))
-        run.run_until_idle()
-        assert run.state("words") == {"a": 2}
+    run = cluster.submit(topology(FailsTwice(), 2))
+    run.run_until_idle()
+    assert run.state("words") == {"a": 2}
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert caplog.messages[0].endswith("replayed: count[0]: FailedException: the disk is \\x1b[31mfull")
 
 
-def test_a_server_that_was_away_is_counted_in_the_statistics(monkeypatch: pytest.MonkeyPatch, caplog):
-    with LocalCluster() as cluster:
-        run = cluster.submit(topology(Count()))
-        run.tick()
-        plain, now = cluster.client.execute_command, iter([0.0, *range(7, 1000, 7)])
-        connection = run._coordinator._publisher._server_watch._connection
-        errors = [redis.ConnectionError("Connection refused")]
+def test_a_server_that_was_away_is_counted_in_the_statistics(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, caplog
+):
+    run = cluster.submit(topology(Count()))
+    run.tick()
+    plain, now = cluster.client.execute_command, iter([0.0, *range(7, 1000, 7)])
+    connection = run._coordinator._publisher._server_watch._connection
+    errors = [redis.ConnectionError("Connection refused")]
 
-        def flaky(*arguments, **options):
-            if errors:
-                raise errors.pop()
-            return plain(*arguments, **options)
+    def flaky(*arguments, **options):
+        if errors:
+            raise errors.pop()
+        return plain(*arguments, **options)
 
-        monkeypatch.setattr(connection, "_clock", lambda: next(now))
-        monkeypatch.setattr(connection, "_sleep", lambda seconds: None)
-        monkeypatch.setattr(connection.client, "execute_command", flaky)
-        while not run.statistics.server_away_count:
-            assert run.tick()
-        assert run.statistics.server_away_s >= 7.0
-        assert run.statistics.to_dict("watched")["server_away"]["times"] == 1
+    monkeypatch.setattr(connection, "_clock", lambda: next(now))
+    monkeypatch.setattr(connection, "_sleep", lambda seconds: None)
+    monkeypatch.setattr(connection.client, "execute_command", flaky)
+    while not run.statistics.server_away_count:
+        assert run.tick()
+    assert run.statistics.server_away_s >= 7.0
+    assert run.statistics.to_dict("watched")["server_away"]["times"] == 1
     assert "server memory:// was away for " in caplog.text

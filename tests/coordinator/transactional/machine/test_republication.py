@@ -98,16 +98,8 @@ def test_the_number_of_replays_is_stored_once_and_grows():
 def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
     stored = {"coordinator:2000": "last", "replayed:3": [1, 2], "replayed:900": [2, 3], "replayed:1990": [3, 9]}
     log = MetadataLog(stored, committed_txid=2000)
-    assert [log.number_of(txid) for txid in (2, 3, 4, 899, 900, 901, 1990, 1991)] == [
-        2,
-        2,
-        3,
-        898,
-        898,
-        899,
-        1987,
-        1988,
-    ]
+    numbers = {2: 2, 3: 2, 4: 3, 899: 898, 900: 898, 901: 899, 1990: 1987, 1991: 1988}
+    assert {txid: log.number_of(txid) for txid in numbers} == numbers
     assert log.batch_number(900) == 3
     changes = log.commit_changes(2001, {}, {}, republished_number=11)
     assert changes.puts == {"replayed:2001": [4, 11]}
@@ -187,9 +179,8 @@ class TestFailures:
     def test_data_that_is_gone_has_an_error_of_its_own(self):
         run = Replaying(WHOLE, stored=STORED)
         run.ends(run.started(), Failure(FailureKind.SOURCE, "lines", 0, "offsets 3 to 9 were deleted"))
-        assert "txid 2 cannot be republished: offsets 3 to 9 were deleted" in str(
-            halted(run.turn(), NotRepublishableError)
-        )
+        error = halted(run.turn(), NotRepublishableError)
+        assert "txid 2 cannot be republished: offsets 3 to 9 were deleted" in str(error)
 
     def test_a_record_that_was_dropped_halts_the_run(self):
         run = Replaying(WHOLE, stored=STORED)

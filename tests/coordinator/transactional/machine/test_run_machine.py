@@ -66,6 +66,14 @@ def commits(*txids, wave_id=1, composed=True):
     return StartCommit(wave_id, tuple(att(txid, txid) for txid in txids), composed)
 
 
+def two_processed(**given):
+    """A machine whose first wave, of two, has been processed."""
+    driven = Driven(max_spout_pending=4, **given)
+    driven.turn()
+    assert driven.processed(1, (att(1, 1), att(2, 2))) == []
+    return driven
+
+
 def failed_user(by_hand, attempt):
     by_hand.waves.speaking_of = (attempt,)
     return by_hand.handle(WaveProcessed(1, (AttemptResult(attempt, USER),)))
@@ -140,9 +148,7 @@ def test_a_second_verdict_of_the_ackers_is_a_bug_of_ours():
 
 @pytest.mark.parametrize("report", [WaveProcessed(1, ()), WaveCrashed(1, "gone"), WaveProcessed(7, ())], ids=shown)
 def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothing(report):
-    driven = Driven(max_spout_pending=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven = two_processed()
     driven.turn()
     before = snapshot(driven)
     with pytest.raises(ProtocolError, match=f"wave {report.wave_id} was reported but is not running"):
@@ -240,9 +246,7 @@ def test_two_waves_of_half_a_window_are_under_way_one_of_them_in_its_processing_
 
 
 def test_an_engine_that_does_not_overlap_gets_no_wave_while_a_group_commits():
-    driven = Driven(max_spout_pending=4, plan={"engine_overlaps": False})
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven = two_processed(plan={"engine_overlaps": False})
     assert driven.turn() == [commits(1, 2)]
     driven.commit()
     assert emitted(driven.turn()) == [3, 4]
@@ -270,9 +274,7 @@ def test_a_verdict_on_an_attempt_the_wave_does_not_have_is_not_counted():
 
 
 def test_a_failure_drops_later_waves_and_cancels_the_one_that_runs():
-    driven = Driven(max_spout_pending=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven = two_processed()
     driven.turn()
     assert driven.executed(failing=att(1, 1)) == [CancelWave(2), ReleaseWave(1)]
     assert driven.turn() == [], "one wave at a time, even one that runs for nothing"
@@ -293,9 +295,13 @@ def test_a_wave_that_crashes_is_halved_until_one_is_to_blame():
     assert driven.machine.story(1)[-1] == "1:0000000000000009: dropped: gone"
 
 
-def test_an_overdue_wave_is_cancelled_once_a_timeout():
-    driven = Driven()
-    driven.turn(now_s=100.0)
+@pytest.mark.parametrize("phase", ["processing", "commit"])
+def test_an_overdue_phase_is_cancelled_once_a_timeout(phase):
+    driven = Driven(max_spout_pending=1)
+    driven.turn(now_s=100.0 if phase == "processing" else 0.0)
+    if phase == "commit":
+        driven.processed(1, (att(1, 1),))
+        driven.turn(now_s=100.0)
     asked = [driven.handle(TimePassed(now_s)) for now_s in (160.0, 160.1, 161.0, 220.2)]
     assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
 
@@ -367,15 +373,6 @@ def test_what_an_engine_finds_overdue_without_a_wait_halves_waves_and_ends_early
     assert (len(first.batches), len(again.batches), again.early.groups) == (4, 2, ())
 
 
-def test_an_overdue_commit_phase_is_cancelled_once_a_timeout():
-    driven = Driven(max_spout_pending=1)
-    driven.turn(now_s=0.0)
-    driven.processed(1, (att(1, 1),))
-    driven.turn(now_s=100.0)
-    asked = [driven.handle(TimePassed(now_s)) for now_s in (160.0, 160.1, 161.0, 220.2)]
-    assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
-
-
 # Groups
 
 
@@ -388,9 +385,7 @@ def test_commit_waits_for_earlier_txid():
 
 
 def test_a_group_stays_within_one_wave():
-    driven = Driven(max_spout_pending=4, commit_group_max=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven = two_processed(commit_group_max=4)
     assert driven.turn()[0] == commits(1, 2)
     driven.processed(2, (att(3, 3), att(4, 4)))
     driven.executed()
@@ -424,9 +419,7 @@ def test_the_commit_goes_out_before_new_batches():
 
 
 def test_a_group_is_published_then_told_then_its_wave_released():
-    driven = Driven(max_spout_pending=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven = two_processed()
     driven.turn()
     attempts = (att(1, 1), att(2, 2))
     write_set = counted(1)
@@ -536,9 +529,7 @@ def test_a_commit_keeps_its_own_metadata_and_forgets_what_is_below():
 
 
 def test_a_crashed_commit_phase_is_replayed_in_halves_until_one_is_to_blame():
-    driven = Driven(max_spout_pending=4, max_attempts=2)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven = two_processed(max_attempts=2)
     driven.turn()
     assert driven.handle(GroupCrashed(1, driven.group, "gone")) == [CancelWave(2), ReleaseWave(1)]
     driven.handle(WaveCrashed(2, "cancelled"))
@@ -835,34 +826,24 @@ def test_a_group_that_ran_early_and_is_void_does_not_cut_a_later_one():
 def test_a_committer_that_reads_ends_early_commits():
     driven, _ = early()
     processed_early(driven, 1, att(1, 1), att(2, 2), reads=True)
-    decisions = driven.turn()
-    assert decisions[0] == commits(1, 2)
-    assert isinstance(decisions[1], StartWave)
-    assert decisions[1].early == EarlyCommit()
+    commit, start = driven.turn()
+    assert (commit, start.early) == (commits(1, 2), EarlyCommit())
 
 
 def test_an_overdue_wave_ends_early_commits():
     driven, _ = early()
     assert driven.handle(TimePassed(61.0)) == [CancelWave(1)]
     driven.handle(WaveCrashed(1, "cancelled"))
-    (decision,) = driven.turn()
-    assert isinstance(decision, StartWave)
-    assert decision.early == EarlyCommit()
+    (start,) = driven.turn()
+    assert start.early == EarlyCommit()
 
 
-def test_a_verdict_from_the_wrong_tasks_fails_the_first_attempt():
+@pytest.mark.parametrize("wrong", ["tasks", "residue"])
+def test_a_verdict_from_the_wrong_tasks_or_a_residue_that_was_not_read_fails_the_first_attempt(wrong):
     by_hand, attempts = started(max_spout_pending=1)
-    by_hand.ack(attempts[1])
+    by_hand.ack(attempts[1], residue=5 if wrong == "residue" else 0)
     by_hand.turn()
-    assert by_hand.handle(GroupExecuted(1, by_hand.group, ())) == []
-    assert emitted(by_hand.turn()) == [1]
-
-
-def test_a_residue_that_was_not_read_fails_the_attempt():
-    by_hand, attempts = started(max_spout_pending=1)
-    by_hand.ack(attempts[1], residue=5)
-    by_hand.turn()
-    assert by_hand.executed() == []
+    assert (by_hand.executed() if wrong == "residue" else by_hand.handle(GroupExecuted(1, by_hand.group, ()))) == []
     assert emitted(by_hand.turn()) == [1]
 
 

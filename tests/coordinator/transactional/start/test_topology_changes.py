@@ -179,11 +179,6 @@ def test_a_description_that_cannot_be_read_has_to_be_accepted_as_changed_states_
     assert change.states == (f"its stored description {stored!r} cannot be read",)
 
 
-def test_equal_descriptions_are_no_change():
-    text = described(topology(Counts()))
-    assert changes(text, text) == TopologyChange()
-
-
 def test_a_description_has_a_short_form_for_readers():
     assert summary(described(topology(More(), tasks=2))) == (
         "count*2[committer], lines*1[spout]; states counts:hash, seen:set"
@@ -192,22 +187,26 @@ def test_a_description_has_a_short_form_for_readers():
     assert summary("graph") == "graph"
 
 
-def test_a_change_of_grouping_is_said_in_words():
-    before = described(topology(Counts()))
-    after = before.replace("FieldsGrouping(names=('line',))", "ShuffleGrouping()")
-    (said,) = changes(before, after).said
-    assert said.endswith("inputs changed from [lines/default: fields line] to [lines/default: shuffle]")
+BEFORE = described(topology(Counts()))
+BY_SHUFFLE = BEFORE.replace("FieldsGrouping(names=('line',))", "ShuffleGrouping()")
+THREE_EXECUTORS = BEFORE.replace('"kind": "committer", "parallelism": 1', '"kind": "committer", "parallelism": 3')
 
 
-def test_a_change_of_parallelism_is_told_once():
-    before, after = described(topology(Counts())), described(topology(Counts(), tasks=2))
-    assert changes(before, after) == TopologyChange(("component 'count': tasks changed from 1 to 2",))
-
-
-def test_executors_are_told_of_if_the_number_of_tasks_stays():
-    before = described(topology(Counts()))
-    after = before.replace('"kind": "committer", "parallelism": 1', '"kind": "committer", "parallelism": 3')
-    assert changes(before, after).said == ("component 'count': parallelism changed from 1 to 3",)
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (BEFORE, ()),
+        (
+            BY_SHUFFLE,
+            ("component 'count': inputs changed from [lines/default: fields line] to [lines/default: shuffle]",),
+        ),
+        (described(topology(Counts(), tasks=2)), ("component 'count': tasks changed from 1 to 2",)),
+        (THREE_EXECUTORS, ("component 'count': parallelism changed from 1 to 3",)),
+    ],
+    ids=["none", "grouping", "tasks, told once", "executors, if the number of tasks stays"],
+)
+def test_a_change_is_said_in_words(after, said):
+    assert changes(BEFORE, after) == TopologyChange(said)
 
 
 class KilledError(Interruption):
