@@ -57,11 +57,12 @@ def test_a_policy_that_evicts_stops_the_run_and_nothing_is_lost(redis_backend: B
         assert again.state("words") == {"a": 6}
 
 
-def test_a_replay_leaves_its_reason_in_the_log(cluster, caplog):
+def test_a_replay_leaves_its_reason_in_the_log(caplog):
     FailsTwice.failures.clear()
-    run = cluster.submit(topology(FailsTwice(), 2))
-    run.run_until_idle()
-    assert run.state("words") == {"a": 2}
+    with LocalCluster() as cluster:
+        run = cluster.submit(topology(FailsTwice(), 2))
+        run.run_until_idle()
+        assert run.state("words") == {"a": 2}
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert caplog.messages[0].endswith("replayed: count[0]: FailedException: the disk is \\x1b[31mfull")
 
