@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine import releases
 from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitStatus
@@ -62,6 +63,17 @@ def run_until_heard(coordinator, txid: int) -> None:
 def assert_all_was_heard_in_order() -> None:
     assert all(later <= earlier + 1 for earlier, later in pairwise(Hearing.heard)), f"a gap in {Hearing.heard}"
     assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+
+
+@contextmanager
+def syncing(program: str) -> Iterator[tuple[Any, Coordinator]]:
+    """A client of a server that syncs always, and a run at level fsync on it."""
+    with (
+        MortalServer(program, *ALWAYS) as server,
+        server.client() as client,
+        run_on(server.url, durability="fsync") as coordinator,
+    ):
+        yield client, coordinator
 
 
 # Level fsync
@@ -172,11 +184,7 @@ def test_a_server_that_cannot_confirm_syncs_is_refused_with_what_to_change(progr
 
 
 def test_a_server_whose_settings_change_during_a_run_stops_it(program):
-    with (
-        MortalServer(program, *ALWAYS) as server,
-        server.client() as client,
-        run_on(server.url, durability="fsync") as coordinator,
-    ):
+    with syncing(program) as (client, coordinator):
         run_until_heard(coordinator, 3)
         client.config_set("appendfsync", "everysec")
         heard = len(Hearing.heard)
@@ -186,11 +194,7 @@ def test_a_server_whose_settings_change_during_a_run_stops_it(program):
 
 
 def test_a_connection_that_is_killed_under_a_barrier_costs_another_write_and_nothing_else(program):
-    with (
-        MortalServer(program, *ALWAYS) as server,
-        server.client() as client,
-        run_on(server.url, durability="fsync") as coordinator,
-    ):
+    with syncing(program) as (client, coordinator):
         while not coordinator.turn():
             client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         assert is_a_prefix(client)
@@ -298,11 +302,7 @@ def test_too_few_replicas_are_refused_with_both_numbers(pair):
 
 def test_a_server_set_back_under_a_run_never_confirms_what_it_has_lost(program):
     """The barrier is one of the owner's writes: at a lower revision it is refused."""
-    with (
-        MortalServer(program, *ALWAYS) as server,
-        server.client() as client,
-        run_on(server.url, durability="fsync") as coordinator,
-    ):
+    with syncing(program) as (client, coordinator):
         run_until_heard(coordinator, 3)
         before = client.dump(CONTROL)
         run_until_heard(coordinator, 5)

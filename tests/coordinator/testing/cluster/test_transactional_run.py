@@ -26,7 +26,7 @@ from tests.support.scenarios.playing import leftovers, play
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Input, Part, Scenario, Trip
 from tests.support.scenarios.reference_fold import fold
-from tests.support.scenarios.small import SMALL, small
+from tests.support.scenarios.small import small
 from tests.support.topologies.components import Count, Lines, LinesCoordinator, build
 from tests.support.topologies.typed_states import typed_topology
 
@@ -173,11 +173,6 @@ NO_BUILDER = r"submit got .* of type TransactionalTopologyBuilder; give the resu
 def test_what_means_nothing_for_transactions_is_refused(cluster, topology, given, said):
     with pytest.raises(TopologyError, match=said):
         cluster.submit(topology, **given)
-
-
-def test_time_goes_forwards_only(cluster):
-    with pytest.raises(ValueError, match="time cannot be moved by -1 seconds"):
-        cluster.submit(COUNTING).advance_time(-1)
 
 
 class Raising(Count):
@@ -410,11 +405,3 @@ class InOrder(Count):
     def finish_batch(self):
         InOrder.events.append(("finish", self.attempt.txid))
         super().finish_batch()
-
-
-def test_the_small_topology_is_exact_whatever_the_bounds():
-    for window in (1, 2, 5):
-        for group in (1, 2, 4):
-            for capacity in (1, 3):
-                play(small(window=window, group=group, capacity=capacity, seed=window + group))
-    assert SMALL.window == 4

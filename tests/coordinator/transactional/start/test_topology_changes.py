@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -78,13 +79,10 @@ def topology(committer: Any, *, spout_tasks: int = 1, tasks: int = 1, component_
 
 
 def run(cluster: LocalCluster, built: Any, **options: Any) -> Any:
-    made = cluster.submit(built, options=RunOptions(**options))
-    try:
+    with closing(cluster.submit(built, options=RunOptions(**options))) as made:
         made.run_until_idle()
         assert made.is_done
         return made.statistics
-    finally:
-        made.close()
 
 
 MOVED = "state 'counts': owner changed from 'count' to 'store'"
