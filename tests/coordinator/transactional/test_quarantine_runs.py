@@ -54,6 +54,13 @@ def poisoned(kind, batches=BATCHES, **more):
     return topology(SPOUTS[kind](batches), **more)
 
 
+def world_after(kind, batches=BATCHES, **more):
+    """A world in which poisoned batches have been run over."""
+    world = QuarantineWorld()
+    world.run(poisoned(kind, batches, **more))
+    return world
+
+
 @kinds
 @readers
 def test_everything_but_the_quarantined_batches_is_in_the_state(kind, reads):
@@ -67,8 +74,7 @@ def test_everything_but_the_quarantined_batches_is_in_the_state(kind, reads):
 @kinds
 @readers
 def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
-    world = QuarantineWorld()
-    world.run(poisoned(kind, reads=reads))
+    world = world_after(kind, reads=reads)
     statistics = world.run(poisoned(kind, reads=reads, is_fixed=True), republish="all")
     assert statistics.republished == {2: 6, 4: 7}
     assert world.counts() == fold(BATCHES)
@@ -77,8 +83,7 @@ def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
 
 @kinds
 def test_the_spout_continues_after_a_replay_as_if_there_had_been_none(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     world.run(poisoned(kind, is_fixed=True), republish=[4])
     world.run(poisoned(kind, MORE, is_fixed=True), adopt=True)
     assert world.counts() == fold(MORE, without=[2])
@@ -150,8 +155,7 @@ def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
 
 @kinds
 def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     before = world.store().quarantined()
     with pytest.raises(UserCodeError, match="this is poison"):
         world.run(poisoned(kind), republish="all")
@@ -163,8 +167,7 @@ def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
 
 @kinds
 def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     record = world.store().quarantined()[0]
     assert (record.txid, record.batch.number, record.set_aside_at_s) == (2, 2, 1_000.0)
     assert (record.cause.component_id, record.cause.reason) == ("parse", "ValueError: this is poison")
@@ -197,8 +200,7 @@ def test_too_many_quarantined_batches_halt_the_run(kind):
 
 @kinds
 def test_a_dropped_batch_is_gone_for_good(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     store = world.store()
     assert admin_of(store).discard(store.quarantined()[0])
     with pytest.raises(TopologyError, match="has no quarantined txid 2"):
@@ -208,8 +210,7 @@ def test_a_dropped_batch_is_gone_for_good(kind):
 
 
 def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
-    world = QuarantineWorld()
-    world.run(poisoned("whole"))
+    world = world_after("whole")
     store = world.store()
     record = store.quarantined()[0]
 
@@ -361,8 +362,7 @@ def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from
 
 class TestSpoutsThatCannot:
     def test_an_opaque_spout_that_would_read_something_else_gives_the_named_error(self):
-        world = QuarantineWorld()
-        world.run(poisoned("opaque"))
+        world = world_after("opaque")
         before = world.store().quarantined()
         parts = two_parts(BATCHES)
         away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
@@ -379,8 +379,7 @@ class TestSpoutsThatCannot:
         assert world.quarantined() == []
 
     def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
-        world = QuarantineWorld()
-        world.run(poisoned("whole"))
+        world = world_after("whole")
         world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
         fixed = poisoned("whole", MORE, is_fixed=True)
         with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):

@@ -71,10 +71,8 @@ def test_a_run_continues_where_the_limit_on_all_letters_ended_the_last_one(
 def test_a_trial_of_one_bolt_shows_what_it_refused() -> None:
     trial = run_bolt(Check(), [[1], [3]], [[6]], fields=["number"])
     assert trial.emitted() == [[1]]
-    assert [(one.txid, one["number"], one.reason) for one in trial.dead_letters] == [
-        (1, 3, "divisible by 3"),
-        (2, 6, "divisible by 3"),
-    ]
+    found = [(one.txid, one["number"], one.reason) for one in trial.dead_letters]
+    assert found == [(1, 3, "divisible by 3"), (2, 6, "divisible by 3")]
 
 
 def test_bad_records_of_a_source_end_in_the_same_place_without_a_bolt(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -123,26 +121,9 @@ class PlainCheck(BaseBasicBolt):
         collector.dead_letter(tup, "no")
 
 
-def test_a_bolt_of_a_plain_topology_is_told_what_to_do_instead() -> None:
-    builder = TopologyBuilder("plain")
-    builder.set_spout("requests", Requests({"a": 1}))
-    builder.set_bolt("check", PlainCheck()).shuffle_grouping("requests")
-    _assert_refused(builder)
-
-
 class BatchCheck(BaseBatchBolt):
     def execute(self, tup):
         self.collector.dead_letter(tup, "no")
-
-
-def test_a_bolt_of_a_sub_topology_is_told_what_to_do_instead() -> None:
-    builder = TopologyBuilder("plain")
-    builder.set_spout("requests", Requests({"a": 1}))
-    batches = BatchSubtopologyBuilder("master", _Forward())
-    batches.master_declarer.shuffle_grouping("requests")
-    batches.set_bolt("check", BatchCheck()).shuffle_grouping("master")
-    batches.extend_topology(builder)
-    _assert_refused(builder)
 
 
 class _Forward(BaseBasicBolt):
@@ -152,8 +133,18 @@ class _Forward(BaseBasicBolt):
         collector.emit([tup["request"]])
 
 
-def _assert_refused(builder: TopologyBuilder) -> None:
-    with LocalCluster() as cluster, pytest.raises(UserCodeError) as caught:
+@pytest.mark.parametrize("is_sub_topology", [False, True], ids=["plain topology", "sub-topology"])
+def test_a_bolt_outside_transactions_is_told_what_to_do_instead(cluster: LocalCluster, is_sub_topology: bool) -> None:
+    builder = TopologyBuilder("plain")
+    builder.set_spout("requests", Requests({"a": 1}))
+    if is_sub_topology:
+        batches = BatchSubtopologyBuilder("master", _Forward())
+        batches.master_declarer.shuffle_grouping("requests")
+        batches.set_bolt("check", BatchCheck()).shuffle_grouping("master")
+        batches.extend_topology(builder)
+    else:
+        builder.set_bolt("check", PlainCheck()).shuffle_grouping("requests")
+    with pytest.raises(UserCodeError) as caught:
         cluster.submit(builder.build()).run_until_idle()
     assert "component 'check' called dead_letter outside transactions" in str(caught.value)
     assert "build the topology with a TransactionalTopologyBuilder" in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -91,17 +92,19 @@ def cluster():
         yield made
 
 
-def ran(cluster: LocalCluster, topology: Topology, **more: Any) -> Any:
+def ran(
+    cluster: LocalCluster, topology: Topology, *, sort: Iterable[int] = (), keep: Iterable[int] = (), **more: Any
+) -> Any:
+    """A run to its end, in which these numbers are refused."""
+    Sort.refused, Keep.refused = set(sort), set(keep)
     run = cluster.submit(topology, options=WIDE, **more)
     run.run_until_idle()
     return run
 
 
 def test_letters_are_published_once_and_bear_the_names_they_were_emitted_under(cluster: LocalCluster) -> None:
-    Sort.refused, Keep.refused = {1, 4}, {7, 8}
-    first = ran(cluster, sorting())
+    first = ran(cluster, sorting(), sort={1, 4}, keep={7, 8})
     assert first.state("sums") == {"even": 2, "odd": 3 + 5 + 9 + 13}
-    Sort.refused, Keep.refused = set(), set()
     second = ran(cluster, sorting(), republish_letters="all")
     assert second.is_done
     assert second.dead_letters() == []
@@ -113,26 +116,20 @@ def test_letters_are_published_once_and_bear_the_names_they_were_emitted_under(c
 
 
 def test_a_letter_refused_again_is_a_letter_of_the_new_transaction(cluster: LocalCluster) -> None:
-    Keep.refused = {7, 8}
-    ran(cluster, sorting())
-    Keep.refused = {8}
-    run = ran(cluster, sorting(), republish_letters="all")
+    ran(cluster, sorting(), keep={7, 8})
+    run = ran(cluster, sorting(), keep={8}, republish_letters="all")
     assert [(one.letter_id, one["number"], one.reason) for one in run.dead_letters()] == [("6.0", 8, "not yet")]
     assert run.state("sums")["odd"] == 1 + 3 + 5 + 7 + 9 + 13
 
 
 def test_only_the_letters_of_the_components_named_are_replayed(cluster: LocalCluster) -> None:
-    Sort.refused, Keep.refused = {1}, {8}
-    ran(cluster, sorting())
-    Sort.refused, Keep.refused = set(), set()
+    ran(cluster, sorting(), sort={1}, keep={8})
     run = ran(cluster, sorting(), republish_letters=["keep"])
     assert [one.component_id for one in run.dead_letters()] == ["sort"]
 
 
 def test_single_letters_are_replayed(cluster: LocalCluster) -> None:
-    Sort.refused = {1, 2, 9}
-    ran(cluster, sorting())
-    Sort.refused = set()
+    ran(cluster, sorting(), sort={1, 2, 9})
     run = ran(cluster, sorting(), republish_letters=[(1, 1)])
     assert [(one.letter_id, one["number"]) for one in run.dead_letters()] == [("1.0", 1), ("3.0", 9)]
     with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter 1\.1; `txbatch dead-letters list"):
@@ -147,9 +144,7 @@ OTHER = FixedBatchesSpout([[[number] for number in batch] for batch in [[6], *BA
 
 
 def test_a_replay_reads_no_input_and_does_not_ask_which_it_is(cluster: LocalCluster) -> None:
-    Sort.refused = {1}
-    expected = ran(cluster, sorting()).state("sums") | {"odd": 1 + 3 + 5 + 7 + 9 + 13}
-    Sort.refused = set()
+    expected = ran(cluster, sorting(), sort={1}).state("sums") | {"odd": 1 + 3 + 5 + 7 + 9 + 13}
     replayed = ran(cluster, sorting(OTHER), republish_letters="all")
     assert replayed.is_done
     assert replayed.state("sums") == expected
@@ -192,7 +187,6 @@ def test_the_input_continues_after_a_replay_as_if_there_had_been_none(
     while first.statistics.committed < committed:
         first.tick()
     first.close()
-    Sort.refused = set()
     replayed = ran(cluster, sorting(spout()), republish_letters="all")
     assert replayed.dead_letters() == []
     last = ran(cluster, sorting(spout()))
@@ -239,8 +233,8 @@ def test_a_replay_that_dies_at_any_moment_is_finished_by_the_next_one(seed: int)
     many = FixedBatchesSpout([[[number] for number in range(start, start + 90)] for start in (1, 91, 181)], ["number"])
     total = {"odd": sum(range(1, 271, 2)), "even": sum(range(2, 271, 2))}
     with LocalCluster(seed=seed) as cluster:
-        Keep.refused = {number for number in range(1, 271) if draw.random() < 0.9}  # three transactions of letters
-        ran(cluster, sorting(many))
+        refused = {number for number in range(1, 271) if draw.random() < 0.9}  # three transactions of letters
+        ran(cluster, sorting(many), keep=refused)
         Keep.refused = set()
         deaths = 0
         while cluster.client.zcard("{sorting}:txbatch:dead_letters"):
@@ -332,8 +326,7 @@ class KeepNumbers(Collecting):
 
 
 def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalCluster, monkeypatch: Any) -> None:
-    Keep.refused = {7, 8}
-    before = ran(cluster, sorting()).dead_letters()
+    before = ran(cluster, sorting(), keep={7, 8}).dead_letters()
 
     def finish_batch(self: Keep) -> None:
         raise KeyError("still broken")
@@ -347,8 +340,7 @@ def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalClu
 
 
 def test_letters_dropped_while_they_are_replayed_are_not_published(cluster: LocalCluster) -> None:
-    Keep.refused = {7, 8}
-    first = ran(cluster, sorting())
+    first = ran(cluster, sorting(), keep={7, 8})
     sums = first.state("sums")
     Keep.refused = set()
     run = cluster.submit(sorting(), republish_letters="all")
@@ -366,9 +358,7 @@ def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
     cluster: LocalCluster, monkeypatch: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(republish_choice, "LETTERS_PER_RUN", 2)
-    Sort.refused = {1, 3, 5}
-    ran(cluster, sorting())
-    Sort.refused = set()
+    ran(cluster, sorting(), sort={1, 3, 5})
     run = ran(cluster, sorting(), republish_letters="all")
     assert [one["number"] for one in run.dead_letters()] == [5]
     assert "the first 2 dead letters are republished; republish again for others" in caplog.text
@@ -399,8 +389,7 @@ def test_a_wrong_choice_is_refused(cluster: LocalCluster, given: Any, message: s
 def test_a_letter_that_no_longer_fits_its_stream_is_refused_before_anybody_is_fenced(
     cluster: LocalCluster, monkeypatch: Any
 ) -> None:
-    Keep.refused = {8}
-    ran(cluster, sorting())
+    ran(cluster, sorting(), keep={8})
 
     def declare_output_fields(self: Sort, declarer: Any) -> None:
         declarer.declare_stream("odd", ("number", "place"))
