@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import FailedException, FencedError, ReplayLimitError, TransactionAttempt

@@ -58,11 +58,7 @@ class InProcessEngine:
         return TaskStages(self._plan, self._executors)
 
     def process(
-        self,
-        wave_id: int,
-        batches: tuple[Batch, ...],
-        stored: Mapping[str, Mapping[int, Any]],
-        early: EarlyCommit,
+        self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]], early: EarlyCommit
     ) -> None:
         given = WaveInput(wave_id, batches, {scope: dict(values) for scope, values in stored.items()})
         wave = self._waves[wave_id] = Wave(self._plan, self.stages(), given, self._entry, self._reading)

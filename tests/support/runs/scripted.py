@@ -106,11 +106,7 @@ class ScriptedEngine:
         self._wait_count = 0
 
     def process(
-        self,
-        wave_id: int,
-        batches: tuple[Batch, ...],
-        stored: Mapping[str, Mapping[int, Any]],
-        early: EarlyCommit,
+        self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]], early: EarlyCommit
     ) -> None:
         attempts = tuple(batch.attempt for batch in batches)
         self.log.append(("process", wave_id, txids_of(attempts)))

@@ -186,10 +186,7 @@ def test_a_run_waits_for_a_reader_that_is_slower_than_it(cluster, redis_backend)
     cluster.client = redis_backend.client()
     run = cluster.submit(parts_topology(400, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
     running = Thread(target=run.run_until_idle)
-    with (
-        mock.patch.object(ShardedRecords, "_of_shard", slowly),
-        mock.patch.object(ShardedRecords, "_ask", asking),
-    ):
+    with mock.patch.object(ShardedRecords, "_of_shard", slowly), mock.patch.object(ShardedRecords, "_ask", asking):
         running.start()
         while running.is_alive() and len(shots) < 3:
             shot = snapshot(redis_backend.client(), "parts", [Parts.parts, Parts.total])
@@ -297,19 +294,13 @@ def test_an_import_of_fewer_shards_that_ends_half_way_leaves_none_for_good(redis
     sharded = Sharded(redis_backend.client())
     sharded.run(last_txid=4)
     packed = sharded.exported()
-    with (
-        mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt),
-        suppress(KeyboardInterrupt),
-    ):
+    with mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
         sharded.put_back(packed, after)
     assert sharded.client.keys("{typed.2}*")
     again = Sharded(redis_backend.client())
     again.put_back(packed, after)
     assert sharded.client.keys("{typed.2}*") == []
-    with (
-        mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt),
-        suppress(KeyboardInterrupt),
-    ):
+    with mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
         sharded.put_back(packed, 3)
         sharded.put_back(packed, after)
     again.topology.drop()

@@ -352,11 +352,7 @@ SPOUT = Part("spout", 1, outputs=("default",))
             "two tasks changed the same field of a string state, so compose transaction by transaction",
         ),
         (writing(("sums",)), {"operations_max": 3}, "4 operations exceed the limit of 3"),
-        (
-            writing(("sums",)),
-            {"trips": (Trip("b0", 1, 3, "finish", 1),)},
-            "a task composed more than the good prefix",
-        ),
+        (writing(("sums",)), {"trips": (Trip("b0", 1, 3, "finish", 1),)}, "a task composed more than the good prefix"),
     ],
     ids=["readers", "order matters", "over the limit", "a failure in the middle"],
 )

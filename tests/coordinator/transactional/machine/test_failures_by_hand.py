@@ -18,16 +18,7 @@ from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
 from state.errors import EngineError, ProtocolError
-from tests.support.machine.by_hand import (
-    LATER,
-    Driven,
-    ScriptedSource,
-    acked,
-    att,
-    attempts_in,
-    emitted,
-    halted,
-)
+from tests.support.machine.by_hand import LATER, Driven, ScriptedSource, acked, att, attempts_in, emitted, halted
 
 BY_HAND = Failure(FailureKind.FAILED, "by hand", 0, "no")
 

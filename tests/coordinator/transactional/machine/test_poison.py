@@ -240,14 +240,7 @@ class TestPartitions:
     PLAN = {"has_partitions": True, "spout_id": "lines"}
 
     def poisoned(self, failure=BUG, *, stored=None, **more):
-        run = driven(
-            two_partitions,
-            metadata={1: 2},
-            stored=stored,
-            committed_txid=1,
-            plan=self.PLAN,
-            max_attempts=1,
-        )
+        run = driven(two_partitions, metadata={1: 2}, stored=stored, committed_txid=1, plan=self.PLAN, max_attempts=1)
         fails(run, failure, **more)
         return run
 
@@ -280,13 +273,7 @@ class TestOpaque:
     PLAN = {"has_partitions": True, "is_opaque": True, "spout_id": "lines"}
 
     def test_the_record_tells_where_parts_began_and_ended(self):
-        run = driven(
-            two_partitions,
-            stored={"partition.0:1": 10},
-            committed_txid=1,
-            plan=self.PLAN,
-            max_attempts=1,
-        )
+        run = driven(two_partitions, stored={"partition.0:1": 10}, committed_txid=1, plan=self.PLAN, max_attempts=1)
         fails(run, metadata={"partition.0": 11, "partition.1": 3})
         publish = published_poison(run.turn())
         assert publish.poison.batch == BatchInput(2, 2, {"partition.0": 11, "partition.1": 3}, {"partition.0": 10})
@@ -314,13 +301,7 @@ class TestOpaque:
         halted(run.turn(), ReplayLimitError)
 
     def test_a_part_that_does_not_begin_where_the_one_below_ended_is_not_believed(self):
-        run = driven(
-            two_partitions,
-            stored={"partition.0:1": 10},
-            committed_txid=1,
-            plan=self.PLAN,
-            max_attempts=1,
-        )
+        run = driven(two_partitions, stored={"partition.0:1": 10}, committed_txid=1, plan=self.PLAN, max_attempts=1)
         fails(run, metadata={"partition.0": 11}, began_from={"partition.0": 999})
         halted(run.turn(), UserCodeError)
 
