@@ -245,6 +245,14 @@ class Driven:
         assert self.handle(SpoutNotified()) == []
 
 
+def two_processed(**given: Any) -> tuple[Driven, Attempts]:
+    """A machine whose first wave, of two attempts, has been processed."""
+    driven = Driven(max_spout_pending=4, **given)
+    attempts = tuple(attempts_in(driven.turn()).values())
+    assert driven.processed(1, attempts) == []
+    return driven, attempts
+
+
 class OpenWave(WaveRecords):
     """One wave, number 1, that takes all that waits and never ends; its attempts are spoken of one by one.
 

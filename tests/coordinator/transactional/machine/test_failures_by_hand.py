@@ -18,17 +18,19 @@ from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
 from state.errors import EngineError, ProtocolError
-from tests.support.machine.by_hand import LATER, Driven, ScriptedSource, acked, att, attempts_in, emitted, halted
+from tests.support.machine.by_hand import (
+    LATER,
+    Driven,
+    ScriptedSource,
+    acked,
+    att,
+    attempts_in,
+    emitted,
+    halted,
+    two_processed,
+)
 
 BY_HAND = Failure(FailureKind.FAILED, "by hand", 0, "no")
-
-
-def two_processed(**given):
-    """A machine whose first wave has been processed, and its two attempts."""
-    driven = Driven(max_spout_pending=4, **given)
-    attempts = tuple(attempts_in(driven.turn()).values())
-    assert driven.processed(1, attempts) == []
-    return driven, attempts
 
 
 def state_of(driven, attempt):

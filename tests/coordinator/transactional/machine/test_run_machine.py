@@ -55,6 +55,7 @@ from tests.support.machine.by_hand import (
     snapshot,
     started,
     store,
+    two_processed,
     wave,
 )
 
@@ -64,14 +65,6 @@ USER = Failure(FailureKind.USER, "count", 0, "mine")
 def commits(*txids, wave_id=1, composed=True):
     """Attempts that were issued first, and in order."""
     return StartCommit(wave_id, tuple(att(txid, txid) for txid in txids), composed)
-
-
-def two_processed(**given):
-    """A machine whose first wave, of two, has been processed."""
-    driven = Driven(max_spout_pending=4, **given)
-    driven.turn()
-    assert driven.processed(1, (att(1, 1), att(2, 2))) == []
-    return driven
 
 
 def failed_user(by_hand, attempt):
@@ -148,7 +141,7 @@ def test_a_second_verdict_of_the_ackers_is_a_bug_of_ours():
 
 @pytest.mark.parametrize("report", [WaveProcessed(1, ()), WaveCrashed(1, "gone"), WaveProcessed(7, ())], ids=shown)
 def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothing(report):
-    driven = two_processed()
+    driven, _ = two_processed()
     driven.turn()
     before = snapshot(driven)
     with pytest.raises(ProtocolError, match=f"wave {report.wave_id} was reported but is not running"):
@@ -246,7 +239,7 @@ def test_two_waves_of_half_a_window_are_under_way_one_of_them_in_its_processing_
 
 
 def test_an_engine_that_does_not_overlap_gets_no_wave_while_a_group_commits():
-    driven = two_processed(plan={"engine_overlaps": False})
+    driven, _ = two_processed(plan={"engine_overlaps": False})
     assert driven.turn() == [commits(1, 2)]
     driven.commit()
     assert emitted(driven.turn()) == [3, 4]
@@ -274,7 +267,7 @@ def test_a_verdict_on_an_attempt_the_wave_does_not_have_is_not_counted():
 
 
 def test_a_failure_drops_later_waves_and_cancels_the_one_that_runs():
-    driven = two_processed()
+    driven, _ = two_processed()
     driven.turn()
     assert driven.executed(failing=att(1, 1)) == [CancelWave(2), ReleaseWave(1)]
     assert driven.turn() == [], "one wave at a time, even one that runs for nothing"
@@ -385,7 +378,7 @@ def test_commit_waits_for_earlier_txid():
 
 
 def test_a_group_stays_within_one_wave():
-    driven = two_processed(commit_group_max=4)
+    driven, _ = two_processed(commit_group_max=4)
     assert driven.turn()[0] == commits(1, 2)
     driven.processed(2, (att(3, 3), att(4, 4)))
     driven.executed()
@@ -419,7 +412,7 @@ def test_the_commit_goes_out_before_new_batches():
 
 
 def test_a_group_is_published_then_told_then_its_wave_released():
-    driven = two_processed()
+    driven, _ = two_processed()
     driven.turn()
     attempts = (att(1, 1), att(2, 2))
     write_set = counted(1)
@@ -529,7 +522,7 @@ def test_a_commit_keeps_its_own_metadata_and_forgets_what_is_below():
 
 
 def test_a_crashed_commit_phase_is_replayed_in_halves_until_one_is_to_blame():
-    driven = two_processed(max_attempts=2)
+    driven, _ = two_processed(max_attempts=2)
     driven.turn()
     assert driven.handle(GroupCrashed(1, driven.group, "gone")) == [CancelWave(2), ReleaseWave(1)]
     driven.handle(WaveCrashed(2, "cancelled"))
