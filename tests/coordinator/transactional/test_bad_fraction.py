@@ -6,33 +6,23 @@ import json
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import _summary, _warnings
 from coordinator.server_choice import ServerChoice
 from coordinator.sources.files.line_files import JsonLines
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import SourceError, TopologyError
+from state import HashState, SourceError, TopologyError
+from tests.support.runs.collecting import Collecting
 
 GOOD, TYPE, MISSING = '{"n": 1}', '{"n": "x%d"}', "{}"
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Collecting):
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.streams = []
-
-    def execute(self, tup):
-        self.streams.append(tup.stream_id)
-
     def finish_batch(self):
-        for stream in self.streams:
-            self.counts.increment(stream, 1)
+        for tup in self.tuples:
+            self.counts.increment(tup.stream_id, 1)
 
 
 def topology(tmp_path, *, wants_bad=False, policy="dead_letter", tasks=2):
@@ -76,31 +66,28 @@ def test_a_run_ends_before_the_transaction_with_which_too_many_records_are_bad(
         assert later.state("counts")["default"] == 265, "the next run has read again what the limit kept out"
 
 
-def test_a_later_run_counts_from_its_own_beginning(tmp_path):
+def test_a_later_run_counts_from_its_own_beginning(cluster, tmp_path):
     write(tmp_path, *[GOOD] * 100, *[MISSING] * 200)
     made = topology(tmp_path)
-    with LocalCluster(seed=1) as cluster:
-        for stops_at, said in ((4, "100 of 200"), (5, "100 of 100")):  # fewer than 100 records say nothing
-            run = cluster.submit(made, options=RunOptions(max_bad_fraction=0.4))
-            with pytest.raises(SourceError, match=f"with txid {stops_at}, {said} records"):
-                run.run_until_idle()
-            assert run.statistics.last_txid == stops_at - 1
+    for stops_at, said in ((4, "100 of 200"), (5, "100 of 100")):  # fewer than 100 records say nothing
+        run = cluster.submit(made, options=RunOptions(max_bad_fraction=0.4))
+        with pytest.raises(SourceError, match=f"with txid {stops_at}, {said} records"):
+            run.run_until_idle()
+        assert run.statistics.last_txid == stops_at - 1
 
 
-def test_few_records_say_nothing(tmp_path):
+def test_few_records_say_nothing(cluster, tmp_path):
     write(tmp_path, *[MISSING] * 49)
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(topology(tmp_path), options=RunOptions(max_bad_fraction=0))
-        run.run_until_idle()
-        assert run.statistics.committed == 1
+    run = cluster.submit(topology(tmp_path), options=RunOptions(max_bad_fraction=0))
+    run.run_until_idle()
+    assert run.statistics.committed == 1
 
 
-def test_a_run_that_is_done_says_how_many_records_were_bad_and_why_most_of_them(tmp_path):
+def test_a_run_that_is_done_says_how_many_records_were_bad_and_why_most_of_them(cluster, tmp_path):
     write(tmp_path, *[TYPE % n for n in range(200)], *[MISSING] * 100, *["no JSON"] * 10, GOOD)
     made = topology(tmp_path, policy="skip")
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(made)
-        run.run_until_idle()
+    run = cluster.submit(made)
+    run.run_until_idle()
     said = "310 of 311 records were bad, 200 of them because field 'n' is …, which is not int"
     (warning,) = _warnings(made, run.statistics)
     assert said in warning
@@ -115,11 +102,10 @@ def test_a_run_that_is_done_says_how_many_records_were_bad_and_why_most_of_them(
     assert json.dumps(figures)
 
 
-def test_reasons_are_of_few_kinds_however_odd_the_records(tmp_path):
+def test_reasons_are_of_few_kinds_however_odd_the_records(cluster, tmp_path):
     write(tmp_path, *['{"n": %s}' % json.dumps({str(n): n}) for n in range(300)])  # noqa: UP031 - of braces
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(topology(tmp_path, policy="skip"))
-        run.run_until_idle()
+    run = cluster.submit(topology(tmp_path, policy="skip"))
+    run.run_until_idle()
     assert list(run.statistics.bad_records.reasons) == ["field 'n' is …, which is not int"]
 
 

@@ -10,18 +10,17 @@ The same comparison shows that slots change nothing: whether tasks share a parti
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
@@ -29,8 +28,7 @@ from coordinator.engines.waves import shares
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
-from state.commits.commit import Commit, CommitReply
-from tests.support.runs.whole_runs import RandomFaults, run
+from tests.support.runs.scenario_runs import WritingStore, counts_of, drawn_at_length, run_scenario
 from tests.support.scenarios.chained_topologies import chained_scenario
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Scenario
@@ -38,15 +36,7 @@ from tests.support.scenarios.reference_fold import fold
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import plan
 
-EXAMPLES = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", "150"))
-
 scenarios = st.randoms(use_true_random=False).map(chained_scenario)
-drawn_at_length = settings(
-    deadline=None,
-    max_examples=EXAMPLES,
-    derandomize=EXAMPLES == 150,
-    database=None,
-)
 
 Executed = list[tuple[str, int, str, list[Any]]]
 """What one bolt was given, in order: source, task of the source, stream, values."""
@@ -54,44 +44,14 @@ Given = dict[tuple[str, int, TransactionAttempt], dict[BatchBoltExecutor, Execut
 """(component, task index, attempt) -> what each execution of the task gave the attempt's bolt."""
 
 
-class WritingStore(MemoryStore):
-    """Keeps what every commit asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.commits: list[tuple[Any, ...]] = []
-
-    def commit(self, commit: Commit) -> CommitReply:
-        self.commits.append((commit.attempts, commit.write_set.to_wire(), dict(commit.metadata), commit.forget))
-        return super().commit(commit)
-
-
-@dataclass
-class Played:
+def play(scenario: Scenario, made: Plan, topology: Topology) -> dict[str, Any]:
     """What a run has left."""
-
-    store: WritingStore
-    given: Given = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
-    failed_attempts: int = 0
-    metrics: dict[str, Any] = field(default_factory=dict)
-
-
-def play(scenario: Scenario, made: Plan, topology: Topology, *, fault_budget: int = 0) -> Played:
-    played = Played(WritingStore())
-    with watched(played.given):
-        coordinator = run(
-            topology,
-            played.store,
-            made=made,
-            seed=scenario.seed,
-            fault=RandomFaults(Random(scenario.seed), fault_budget),
-            max_spout_pending=scenario.window,
-            commit_group_max=scenario.group,
-            commit_operations_max=scenario.operations_max,
-        )
-    played.failed_attempts = coordinator.statistics.failed_attempts
-    played.metrics = {name: counts_of(found) for name, found in coordinator.statistics.components.items()}
-    return played
+    store = WritingStore()
+    given: Given = defaultdict(lambda: defaultdict(list))
+    with watched(given):
+        coordinator = run_scenario(scenario, topology, store, made)
+    left = {"given": told_apart(given, scenario), "commits": store.commits, "calls": store.calls}
+    return {**left, "failed": coordinator.statistics.failed_attempts, "metrics": counts_of(coordinator)}
 
 
 def told_apart(given: Given, scenario: Scenario) -> dict[tuple[str, int, TransactionAttempt], list[Executed]]:
@@ -108,10 +68,6 @@ def told_apart(given: Given, scenario: Scenario) -> dict[tuple[str, int, Transac
             if executed not in found.setdefault(key, []):
                 found[key].append(executed)
     return found
-
-
-def counts_of(found: Any) -> dict[str, Any]:
-    return {name: value for name, value in found.to_dict().items() if not name.endswith("_ns")}
 
 
 @contextmanager
@@ -142,7 +98,7 @@ def topology_for(scenario: Scenario) -> Topology:
 
 
 @pytest.mark.timeout(1800)
-@drawn_at_length
+@drawn_at_length(150)
 @given(scenarios)
 def test_a_chain_does_what_its_tasks_do_with_frames_between_them(scenario: Scenario):
     if plan(topology_for(scenario), is_chained=True).is_one_partition():
@@ -150,61 +106,52 @@ def test_a_chain_does_what_its_tasks_do_with_frames_between_them(scenario: Scena
     topology = topology_for(scenario)
     framed = play(scenario, taken_apart(topology), topology)
     topology = topology_for(scenario)
-    chained = play(scenario, plan(topology, is_chained=True), topology)
-    assert told_apart(chained.given, scenario) == told_apart(framed.given, scenario)
-    assert chained.store.commits == framed.store.commits
-    assert chained.store.calls == framed.store.calls
-    assert chained.failed_attempts == framed.failed_attempts
-    assert chained.metrics == framed.metrics
+    assert play(scenario, plan(topology, is_chained=True), topology) == framed
 
 
 @pytest.mark.timeout(1800)
-@drawn_at_length
+@drawn_at_length(150)
 @given(scenarios, st.integers(1, 3))
 def test_what_runs_do_does_not_depend_on_slots(scenario: Scenario, slot_count: int):
     made = plan(topology_for(scenario), is_chained=True)
     if made.is_one_partition() or made.in_slots(slot_count).is_one_partition():
         scenario = replace(scenario, trips=())
-    each = []
+    left = []
     for slots in (None, slot_count):
         topology = topology_for(scenario)
-        each.append(play(scenario, plan(topology, is_chained=True).in_slots(slots), topology))
-    apart, together = each
-    assert told_apart(together.given, scenario) == told_apart(apart.given, scenario)
-    assert together.store.commits == apart.store.commits
-    assert together.store.calls == apart.store.calls
-    assert together.failed_attempts == apart.failed_attempts
-    assert together.metrics == apart.metrics
+        left.append(play(scenario, plan(topology, is_chained=True).in_slots(slots), topology))
+    apart, together = left
+    assert together == apart
+
+
+def assert_commits_the_fold(scenario: Scenario, topology: Topology, made: Plan, fault_budget: int) -> None:
+    store = MemoryStore()
+    run_scenario(scenario, topology, store, made, fault_budget=fault_budget)
+    assert store.committed_txid == len(scenario.batches)
+    expected, found = (
+        {name: held for name, held in states.items() if name.startswith(("sums", "counts"))}
+        for states in (fold(scenario).states[-1], store.states)
+    )
+    assert found == {name: held for name, held in expected.items() if held}
 
 
 @pytest.mark.timeout(1800)
-@drawn_at_length
+@drawn_at_length(150)
 @given(scenarios, st.integers(0, 3))
 def test_what_is_committed_does_not_depend_on_chains(scenario: Scenario, fault_budget: int):
-    states = fold(scenario).states[-1]
     for is_chained in (False, True):
         topology = topology_for(scenario)
-        played = play(scenario, plan(topology, is_chained=is_chained), topology, fault_budget=fault_budget)
-        store = played.store
-        assert store.committed_txid == len(scenario.batches)
-        assert {name: held for name, held in store.states.items() if name.startswith(("sums", "counts"))} == {
-            name: held for name, held in states.items() if name.startswith(("sums", "counts")) and held
-        }
+        assert_commits_the_fold(scenario, topology, plan(topology, is_chained=is_chained), fault_budget)
 
 
 @pytest.mark.timeout(1800)
-@drawn_at_length
+@drawn_at_length(150)
 @given(scenarios, st.integers(0, 3))
 def test_what_is_committed_does_not_depend_on_shares(scenario: Scenario, fault_budget: int):
-    states = fold(scenario).states[-1]
     for least in (1, 1_000):  # each attempt may be a share, or none
         topology = topology_for(scenario)
         with mock.patch.object(shares, "LEAST_ATTEMPTS", least):
-            store = play(scenario, plan(topology).in_slots(2), topology, fault_budget=fault_budget).store
-        assert store.committed_txid == len(scenario.batches)
-        assert {name: held for name, held in store.states.items() if name.startswith(("sums", "counts"))} == {
-            name: held for name, held in states.items() if name.startswith(("sums", "counts")) and held
-        }
+            assert_commits_the_fold(scenario, topology, plan(topology).in_slots(2), fault_budget)
 
 
 def test_scenarios_have_chains_of_every_kind():

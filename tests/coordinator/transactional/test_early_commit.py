@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
@@ -11,32 +13,37 @@ from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.errors import UserCodeError
 from state.values.state_kind import StateKind, ValueType
-from tests.support.runs.answers import USER, Endless, committing_fails_at, everything, failing_at, once, with_metadata
+from tests.support.runs.answers import (
+    USER,
+    committing_fails_at,
+    everything,
+    failing_at,
+    once,
+    reading,
+    with_metadata,
+    with_residue,
+    without_second_report,
+)
 from tests.support.runs.scripted import Run, counted, failed
 from tests.support.topologies.components import Commit, Count, Pass, build, plan
 
 TWO_TASKS = plan(build(("count", Count(), ["lines"], 2)))
 
 
-def early_run(transactions=0, **more):
-    return Run(transactions, early_commit=True, **more)
+def early_run(transactions=0, *, window=4, **more):
+    return Run(transactions, early_commit=True, max_spout_pending=window, **more)
 
 
-def early_fails_at(run, txid, times=1, kind=FailureKind.FAILED, tasks=()):
-    """The commit phase fails at a txid, on some tasks or on all."""
-    left = [times]
+def early_fails_at(run, txid, times=1, kind=FailureKind.FAILED, tasks=(2, 3)):
+    """The commit phase fails at a txid, on these of two tasks."""
+    left = [failed(kind)] * times
 
     def answer(wave_id, attempts, composed):
-        if left[0] and txid in [a.txid for a in attempts]:
-            left[0] -= 1
-            event = run.engine.executed(wave_id, attempts, composed, **{f"at_{txid}": failed(kind)})
-            whole = run.engine.executed(wave_id, attempts, composed)
-            reports = [
-                bad if not tasks or bad.task_id in tasks else good
-                for bad, good in zip(event.reports, whole.reports, strict=True)
-            ]
-            return GroupExecuted(wave_id, attempts, tuple(reports))
-        return run.engine.executed(wave_id, attempts, composed)
+        is_meant = left and txid in [attempt.txid for attempt in attempts]
+        bad = run.engine.executed(wave_id, attempts, composed, **({f"at_{txid}": left.pop()} if is_meant else {}))
+        good = run.engine.executed(wave_id, attempts, composed)
+        reports = (b if b.task_id in tasks else g for b, g in zip(bad.reports, good.reports, strict=True))
+        return GroupExecuted(wave_id, attempts, tuple(reports))
 
     return answer
 
@@ -45,95 +52,57 @@ def early_fails_at(run, txid, times=1, kind=FailureKind.FAILED, tasks=()):
 
 
 def test_a_wave_takes_one_job_and_the_next_one_runs_while_it_is_published():
-    run = early_run(5, max_spout_pending=4)
-    assert run() == [
-        ("store", "coordinator:1", "coordinator:2", "coordinator:3", "coordinator:4"),
-        ("process", 1, [1, 2]),
-        ("early", [1, 2]),
-        ("process", 2, [3, 4]),
-        ("early", [3, 4]),
-        ("publish", [1, 2]),
-        ("release", 1),
-        ("store", "coordinator:5"),
-        ("process", 3, [5]),
-        ("early", [5]),
-        ("publish", [3, 4]),
-        ("release", 2),
-        ("publish", [5]),
-        ("release", 3),
-    ]
+    run = early_run(5)
+    run()
+    assert run.story() == (
+        "store coordinator:1 coordinator:2 coordinator:3 coordinator:4; process 1 [1, 2]; early [1, 2]; "
+        "process 2 [3, 4]; early [3, 4]; publish [1, 2]; release 1; store coordinator:5; process 3 [5]; early [5]; "
+        "publish [3, 4]; release 2; publish [5]; release 3"
+    )
     assert run.store.states == everything(5)
     assert run.progress[-1] == (5, 0)
 
 
 def test_the_statistics_are_those_of_the_general_way():
-    early, general = early_run(5, max_spout_pending=4), Run(5, max_spout_pending=4)
+    early, general = early_run(5), Run(5, max_spout_pending=4)
     assert early.coordinator.run().to_dict("test") == general.coordinator.run().to_dict("test")
 
 
 def test_on_an_engine_that_does_not_overlap_a_wave_waits_until_the_one_before_is_published():
     """A group that has to be run again must not meet the next wave there."""
-    run = early_run(3, max_spout_pending=2, overlaps=False)
+    run = early_run(3, window=2, overlaps=False)
     run()
-    assert run.lines("process", "publish") == [
-        step for txid in range(1, 4) for step in [("process", txid, [txid]), ("publish", [txid])]
-    ]
+    one_by_one = "process 1 [1]; publish [1]; process 2 [2]; publish [2]; process 3 [3]; publish [3]"
+    assert run.story("process", "publish") == one_by_one
 
 
 def test_what_emitters_cut_is_stored_before_it_is_published():
-    run = early_run(2, max_spout_pending=4)
+    run = early_run(2)
     run.engine.on_wave = with_metadata(run)
     run()
-    assert run.lines("store", "publish") == [
-        ("store", "coordinator:1", "coordinator:2"),
-        ("store", "partition.0:1", "partition.0:2"),
-        ("publish", [1, 2]),
-    ]
+    stored = "store coordinator:1 coordinator:2; store partition.0:1 partition.0:2; publish [1, 2]"
+    assert run.story("store", "publish") == stored
 
 
 def test_groups_smaller_than_a_wave_are_reported_one_by_one():
-    run = early_run(5, max_spout_pending=16, commit_group_max=2)
+    run = early_run(5, window=16, commit_group_max=2)
     run()
-    assert run.lines("early", "commit", "publish") == [
-        ("early", [1, 2], [3, 4], [5]),
-        ("publish", [1, 2]),
-        ("publish", [3, 4]),
-        ("publish", [5]),
-    ]
+    reported = "early [1, 2] [3, 4] [5]; publish [1, 2]; publish [3, 4]; publish [5]"
+    assert run.story("early", "commit", "publish") == reported
 
 
 def test_groups_over_the_operation_limit_are_foreseen():
-    run = early_run(12, max_spout_pending=6, commit_operations_max=2)
+    run = early_run(12, window=6, commit_operations_max=2)
     run()
-    assert run.lines("early", "commit", "publish") == [
-        ("early", [1, 2, 3]),
-        ("early", [4, 5, 6]),
-        ("commit", 1, [1, 2]),  # three were too many
-        ("publish", [1, 2]),
-        ("commit", 1, [3]),
-        ("early", [7, 8]),
-        ("publish", [3]),
-        ("commit", 2, [4, 5]),
-        ("early", [9]),
-        ("publish", [4, 5]),
-        ("commit", 2, [6]),
-        ("early", [10, 11]),
-        ("publish", [6]),
-        ("publish", [7, 8]),
-        ("publish", [9]),
-        ("early", [12]),
-        ("publish", [10, 11]),
-        ("publish", [12]),
-    ]
+    assert run.story("early", "commit", "publish") == (
+        "early [1, 2, 3]; early [4, 5, 6]; "
+        "commit 1 [1, 2]; publish [1, 2]; commit 1 [3]; "  # three were too many
+        "early [7, 8]; publish [3]; commit 2 [4, 5]; early [9]; publish [4, 5]; commit 2 [6]; early [10, 11]; "
+        "publish [6]; publish [7, 8]; publish [9]; early [12]; publish [10, 11]; publish [12]"
+    )
 
 
 # Not used
-
-
-def test_it_is_off_when_the_option_says_so():
-    run = Run(3, early_commit=False)
-    run()
-    assert run.lines("early") == []
 
 
 @pytest.mark.parametrize(
@@ -153,115 +122,71 @@ def test_other_commit_phases_than_one_level_go_the_general_way(bolts):
 
 
 def test_an_engine_may_leave_it_out():
-    run = early_run(2, max_spout_pending=4)
+    run = early_run(2)
     run.engine.runs_early = False
     run()
-    assert run.lines("commit", "publish") == [("commit", 1, [1, 2]), ("publish", [1, 2])]
-
-
-def test_a_committer_that_reads_is_run_in_the_commit_phase_and_never_early_again():
-    run = early_run(6, max_spout_pending=4)
-    run.engine.on_early = lambda wave_id, attempts, composed: run.engine.executed(
-        wave_id, attempts, composed, reads=True
-    )
-    run()
-    assert run.lines("early", "commit", "publish") == [
-        ("early", [1, 2]),
-        ("commit", 1, [1, 2]),
-        ("publish", [1, 2]),
-        ("commit", 2, [3, 4]),
-        ("publish", [3, 4]),
-        ("commit", 3, [5, 6]),
-        ("publish", [5, 6]),
-    ]
+    assert run.story("commit", "publish") == "commit 1 [1, 2]; publish [1, 2]"
 
 
 def test_a_read_counts_even_if_the_task_says_that_it_has_finished():
     """User code that swallows the refusal has worked on nothing: what it wrote must not go out."""
-    run = early_run(2, max_spout_pending=4)
+    run = early_run(2)
     wrong = WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments={"wrong": 1})})
-    run.engine.on_early = lambda wave_id, attempts, composed: run.engine.executed(
-        wave_id, attempts, composed, reads=True, writes=lambda txid: wrong
-    )
+    run.engine.on_early = reading(run, writes=lambda txid: wrong)
     run()
     assert run.store.states == everything(2)
 
 
 def test_a_wave_whose_middle_failed_commits_its_head_the_general_way():
-    run = early_run(4, max_spout_pending=8)
+    run = early_run(4, window=8)
     run.engine.on_wave = failing_at(run, 3)
     run()
-    assert run.lines("process", "commit", "publish") == [
-        ("process", 1, [1, 2, 3, 4]),
-        ("commit", 1, [1, 2]),
-        ("process", 2, [3, 4]),
-        ("publish", [1, 2]),
-        ("publish", [3, 4]),
-    ]
+    story = "process 1 [1, 2, 3, 4]; commit 1 [1, 2]; process 2 [3, 4]; publish [1, 2]; publish [3, 4]"
+    assert run.story("process", "commit", "publish") == story
     assert run.store.states == everything(4)
 
 
 def test_the_groups_below_a_failed_attempt_are_used():
-    run = early_run(6, max_spout_pending=12, commit_group_max=2)
+    run = early_run(6, window=12, commit_group_max=2)
     run.engine.on_wave = failing_at(run, 4)
     run()
-    assert run.lines("process", "commit", "publish") == [
-        ("process", 1, [1, 2, 3, 4, 5, 6]),
-        ("process", 2, [4, 5, 6]),
-        ("publish", [1, 2]),
-        ("commit", 1, [3]),
-        ("publish", [3]),
-        ("publish", [4, 5]),
-        ("publish", [6]),
-    ]
+    assert run.story("process", "commit", "publish") == (
+        "process 1 [1, 2, 3, 4, 5, 6]; process 2 [4, 5, 6]; publish [1, 2]; commit 1 [3]; publish [3]; "
+        "publish [4, 5]; publish [6]"
+    )
 
 
-def test_a_committer_that_fails_on_every_task_alike_leaves_a_head_that_is_used():
-    run = early_run(4, max_spout_pending=8)
-    run.engine.on_early = early_fails_at(run, 3)
+@pytest.mark.parametrize(
+    ("tasks", "head"),
+    [
+        ((2, 3), "publish [1, 2]; process 2 [3, 4]; publish [3, 4]"),
+        ((2,), "commit 1 [1, 2]; process 2 [3, 4]; publish [1, 2]; publish [3, 4]"),
+    ],
+    ids=["on every task", "on one task"],
+)
+def test_a_committer_that_fails_leaves_a_head_that_is_used_or_run_again_if_tasks_differ(tasks, head):
+    run = early_run(4, window=8, made_of=TWO_TASKS)
+    run.engine.on_early = early_fails_at(run, 3, tasks=tasks)
     run()
-    assert run.lines("process", "commit", "publish") == [
-        ("process", 1, [1, 2, 3, 4]),
-        ("publish", [1, 2]),
-        ("process", 2, [3, 4]),
-        ("publish", [3, 4]),
-    ]
+    assert run.story("process", "commit", "publish") == f"process 1 [1, 2, 3, 4]; {head}"
 
 
-def test_a_committer_that_fails_on_one_task_has_the_head_run_again():
-    run = early_run(4, max_spout_pending=8, made_of=TWO_TASKS)
-    run.engine.on_early = early_fails_at(run, 3, tasks=(2,))
-    run()
-    assert run.lines("process", "commit", "publish") == [
-        ("process", 1, [1, 2, 3, 4]),
-        ("commit", 1, [1, 2]),
-        ("process", 2, [3, 4]),
-        ("publish", [1, 2]),
-        ("publish", [3, 4]),
-    ]
-
-
-def test_a_users_exception_in_a_committer_halts_after_the_lower_txids_are_committed():
-    run = early_run(5, max_spout_pending=16, made_of=TWO_TASKS)
-    run.engine.on_early = early_fails_at(run, 3, times=99, kind=USER, tasks=(2,))
+@pytest.mark.parametrize("where", ["committer", "bolt"])
+def test_a_users_exception_halts_after_the_lower_txids_are_committed(where):
+    run = early_run(5, window=16, made_of=TWO_TASKS)
+    if where == "committer":
+        run.engine.on_early = early_fails_at(run, 3, times=99, kind=USER, tasks=(2,))
+    else:
+        run.engine.on_wave = failing_at(run, 3, times=99, kind=USER)
     with pytest.raises(UserCodeError):
         run()
     assert run.committed() == [[1, 2]]
-    assert run.lines("process", "commit") == [("process", 1, [1, 2, 3, 4, 5]), ("commit", 1, [1, 2])]
-
-
-def test_a_users_exception_in_a_bolt_halts_after_the_lower_txids_are_committed():
-    run = early_run(5, max_spout_pending=16)
-    run.engine.on_wave = failing_at(run, 3, times=99, kind=USER)
-    with pytest.raises(UserCodeError):
-        run()
-    assert run.committed() == [[1, 2]]
-    assert run.lines("process", "commit") == [("process", 1, [1, 2, 3, 4, 5]), ("commit", 1, [1, 2])]
+    assert run.story("process", "commit") == "process 1 [1, 2, 3, 4, 5]; commit 1 [1, 2]"
 
 
 def test_an_exception_of_a_committer_that_was_given_a_failed_attempt_does_not_halt():
     """It has seen part of a batch only."""
-    run = early_run(4, max_spout_pending=8)
+    run = early_run(4, window=8)
     run.engine.on_wave = failing_at(run, 3)
     run.engine.on_early = early_fails_at(run, 3, kind=USER)
     run()
@@ -269,73 +194,48 @@ def test_an_exception_of_a_committer_that_was_given_a_failed_attempt_does_not_ha
 
 
 def test_a_residue_that_does_not_close_is_a_failure():
-    run = early_run(3, max_spout_pending=8)
-
-    def with_residue(wave_id, attempts):
-        event = run.engine.processed(wave_id, attempts)
-        event.outcomes[1].residue = 77
-        return event
-
-    run.engine.on_wave = once(with_residue, run.engine.processed)
+    run = early_run(3, window=8)
+    run.engine.on_wave = with_residue(run)
     run()
-    assert run.lines("process", "commit", "publish") == [
-        ("process", 1, [1, 2, 3]),
-        ("commit", 1, [1]),
-        ("process", 2, [2, 3]),
-        ("publish", [1]),
-        ("publish", [2, 3]),
-    ]
+    story = "process 1 [1, 2, 3]; commit 1 [1]; process 2 [2, 3]; publish [1]; publish [2, 3]"
+    assert run.story("process", "commit", "publish") == story
     assert run.store.states == everything(3)
 
 
 def test_a_missing_report_of_a_commit_task_is_a_failure():
-    run = early_run(2, made_of=TWO_TASKS)
-
-    def one_report_only(wave_id, attempts, composed):
-        return GroupExecuted(wave_id, attempts, run.engine.executed(wave_id, attempts, composed).reports[:1])
-
-    run.engine.on_early = once(one_report_only, run.engine.executed)
+    run = early_run(2, window=None, made_of=TWO_TASKS)
+    run.engine.on_early = without_second_report(run)
     run()
-    assert run.lines("process", "publish") == [("process", 1, [1, 2]), ("process", 2, [1, 2]), ("publish", [1, 2])]
+    assert run.story("process", "publish") == "process 1 [1, 2]; process 2 [1, 2]; publish [1, 2]"
 
 
 # Learned
 
 
 def test_where_order_matters_between_tasks_the_next_wave_reports_transaction_by_transaction():
-    run = early_run(9, max_spout_pending=6, made_of=TWO_TASKS)
+    run = early_run(9, window=6, made_of=TWO_TASKS)
 
     def put(txid):
         return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, puts={"last": txid})})
 
-    def answer(wave_id, attempts, composed):
-        return run.engine.executed(wave_id, attempts, composed, writes=put)
-
-    run.engine.on_early = run.engine.on_group = answer
+    run.engine.on_early = run.engine.on_group = partial(run.engine.executed, writes=put)
     run()
-    assert run.lines("early", "commit", "publish") == [
-        ("early", [1, 2, 3]),
-        ("early", [4, 5, 6]),  # is under way when the first is looked at
-        ("commit", 1, [1, 2, 3], "one by one"),
-        ("publish", [1, 2, 3]),
-        ("early", [7, 8, 9], "one by one"),
-        ("commit", 2, [4, 5, 6], "one by one"),
-        ("publish", [4, 5, 6]),
-        ("publish", [7, 8, 9]),
-    ]
+    assert run.story("early", "commit", "publish") == (
+        "early [1, 2, 3]; early [4, 5, 6]; "  # is under way when the first is looked at
+        "commit 1 [1, 2, 3] one by one; publish [1, 2, 3]; early [7, 8, 9] one by one; "
+        "commit 2 [4, 5, 6] one by one; publish [4, 5, 6]; publish [7, 8, 9]"
+    )
 
 
 def test_a_run_some_of_whose_groups_are_too_large_goes_on_with_smaller_ones():
-    run = early_run(80, max_spout_pending=16, commit_operations_max=40)
+    run = early_run(80, window=16, commit_operations_max=40)
 
     def much(txid):
         written = counted(txid)
         written.state("counts", StateKind.HASH, ValueType.INT).deletes = {f"{txid} {n}": True for n in range(30)}
         return written
 
-    run.engine.on_early = lambda wave_id, attempts, composed: run.engine.executed(
-        wave_id, attempts, composed, writes=much
-    )
+    run.engine.on_early = partial(run.engine.executed, writes=much)
     run()
     assert run.lines("commit")
     assert run.machine._commits.early.is_on
@@ -344,82 +244,48 @@ def test_a_run_some_of_whose_groups_are_too_large_goes_on_with_smaller_ones():
 
 
 def test_a_wave_over_the_message_timeout_has_the_timeout_for_each_phase_from_then_on():
-    run = early_run(2, max_spout_pending=4, message_timeout_s=30.0)
+    run = early_run(2, message_timeout_s=30.0)
     run.engine.on_wave = once(lambda wave_id, attempts: None, run.engine.processed)
     run.engine.on_cancel = lambda wave_id: run.engine.crashed(wave_id, ())
     run()
-    assert run.lines("process", "early", "cancel", "commit") == [
-        ("process", 1, [1, 2]),
-        ("early", [1, 2]),
-        ("cancel", 1),
-        ("process", 2, [1]),
-        ("commit", 2, [1]),
-        ("process", 3, [2]),
-        ("commit", 3, [2]),
-    ]
+    apart = "process 2 [1]; commit 2 [1]; process 3 [2]; commit 3 [2]"
+    assert run.story("process", "early", "cancel", "commit") == f"process 1 [1, 2]; early [1, 2]; cancel 1; {apart}"
 
 
 def test_a_crashed_wave_is_halved_and_tried_in_the_same_way():
-    run = early_run(4, max_spout_pending=8)
+    run = early_run(4, window=8)
     run.engine.on_wave = once(run.engine.crashed, run.engine.processed)
     run()
-    assert run.lines("process", "early", "commit", "publish") == [
-        ("process", 1, [1, 2, 3, 4]),
-        ("early", [1, 2, 3, 4]),
-        ("process", 2, [1, 2]),
-        ("early", [1, 2]),
-        ("process", 3, [3, 4]),
-        ("early", [3, 4]),
-        ("publish", [1, 2]),
-        ("publish", [3, 4]),
-    ]
+    assert run.story("process", "early", "commit", "publish") == (
+        "process 1 [1, 2, 3, 4]; early [1, 2, 3, 4]; process 2 [1, 2]; early [1, 2]; process 3 [3, 4]; early [3, 4]; "
+        "publish [1, 2]; publish [3, 4]"
+    )
 
 
-# The store's answers, and the end
+# The store's answers
 
 
-def test_of_several_groups_only_the_refused_one_is_tried_one_by_one():
-    run = early_run(6, max_spout_pending=12, commit_group_max=3)
+@pytest.mark.parametrize(
+    ("options", "group", "later"),
+    [
+        ({"window": 12, "commit_group_max": 3}, "[1, 2, 3]", "publish [4, 5, 6]"),
+        ({"window": 8}, "[1, 2, 3, 4]", "commit 1 [4]; publish [4]; publish [5, 6]"),
+    ],
+    ids=["one of several groups", "the whole wave"],
+)
+def test_a_refused_group_is_tried_one_by_one_the_general_way_and_no_other_group_is(options, group, later):
+    run = early_run(6, **options)
     run.store.replies = [CommitReply(CommitStatus.LIMIT, "too many")]
     run()
-    assert run.lines("commit", "publish") == [
-        ("publish", [1, 2, 3]),
-        ("commit", 1, [1]),
-        ("publish", [1]),
-        ("commit", 1, [2, 3]),
-        ("publish", [2, 3]),
-        ("publish", [4, 5, 6]),
-    ]
-
-
-def test_a_refused_group_is_tried_one_by_one_the_general_way_until_groups_grow_again():
-    run = early_run(6, max_spout_pending=8)
-    run.store.replies = [CommitReply(CommitStatus.LIMIT, "too many")]
-    run()
-    assert run.lines("commit", "publish")[:5] == [
-        ("publish", [1, 2, 3, 4]),
-        ("commit", 1, [1]),
-        ("publish", [1]),
-        ("commit", 1, [2, 3]),
-        ("publish", [2, 3]),
-    ]
+    one_by_one = "commit 1 [1]; publish [1]; commit 1 [2, 3]; publish [2, 3]"
+    assert run.story("commit", "publish") == f"publish {group}; {one_by_one}; {later}"
     assert run.store.states == everything(6)
 
 
 def test_a_commit_phase_that_fails_in_a_job_of_its_own_voids_the_wave_that_was_run_early_meanwhile():
-    run = early_run(4, max_spout_pending=4, made_of=TWO_TASKS)
+    run = early_run(4, made_of=TWO_TASKS)
     run.engine.on_early = early_fails_at(run, 2, tasks=(2,))
     run.engine.on_group = committing_fails_at(run, 1)
     run()
     assert run.store.states == {"counts": {f"tx{txid}": 2 for txid in range(1, 5)}}
     assert [txid for txids in run.committed() for txid in txids] == [1, 2, 3, 4]
-
-
-def test_a_drained_run_commits_what_is_under_way_and_takes_nothing_more():
-    run = early_run(source=Endless(), max_spout_pending=4)
-    run.on_progress = lambda statistics: run.coordinator.drain() if statistics.committed >= 4 else None
-    run()
-    assert run.committed()[:2] == [[1, 2], [3, 4]]
-    assert run.coordinator.statistics.committed == run.coordinator.statistics.attempts <= 8
-    assert run.machine.is_idle()
-    assert run.lines("commit") == []

@@ -13,12 +13,8 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator import IPartitionedTransactionalSpout, ITransactionalSpout, PartitionedEmitter, SpoutEmitter
 from coordinator.spouts.partition_cut import link_to, partition_scope
-from coordinator.spouts.partitioned import (
-    IPartitionedTransactionalSpout,
-    PartitionedEmitter,
-)
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError
@@ -87,14 +83,8 @@ def test_new_batches_are_cut_each_from_the_one_before_within_a_wave():
         {"partition.0": [0, 2], "partition.1": [100, 102]},
         {"partition.0": [2, 4], "partition.1": [102, 104]},
     ]
-    assert Calls.log == [
-        ("open", 0),
-        ("new", 1, 0, None),
-        ("new", 1, 1, None),
-        ("new", 2, 0, [0, 2]),
-        ("new", 2, 1, [100, 102]),
-        ("close",),
-    ]
+    new = [("new", 1, 0, None), ("new", 1, 1, None), ("new", 2, 0, [0, 2]), ("new", 2, 1, [100, 102])]
+    assert Calls.log == [("open", 0), *new, ("close",)]
 
 
 def test_a_replay_emits_exactly_what_is_stored_and_stores_nothing():
@@ -113,15 +103,12 @@ def test_a_new_batch_goes_on_from_what_is_stored_of_the_one_before():
 
 def test_stored_nothing_is_emitted_again_as_nothing():
     emitted, values = run(batches((4, 1)), stored={"partition.0": {4: None, 5: [0, 2]}})
-    assert values == {}
-    assert emitted[0].metadata == {}
-    assert emitted[0].failure is None
+    assert (values, emitted[0].metadata, emitted[0].failure) == ({}, {}, None)
 
 
 def test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_that():
     emitted, values = run(batches((4, 1)), stored={"partition.0": {3: [6, 8], 5: [8, 10]}})
-    assert values == {}
-    assert emitted[0].metadata == {"partition.0": None}
+    assert (values, emitted[0].metadata) == ({}, {"partition.0": None})
     assert Calls.log == [("open", 0), ("close",)]
 
 
@@ -187,14 +174,6 @@ class Unopened(Log):
         raise ValueError("cannot be opened")
 
 
-def test_an_emitter_that_cannot_be_made_fails_its_attempts_and_not_the_task():
-    emitted, _ = run(batches((1, 1), (2, 1)), spout=Unopened())
-    assert [one.failure and one.failure.kind for one in emitted] == [
-        FailureKind.USER,
-        FailureKind.INCOMPLETE,
-    ]
-
-
 @pytest.mark.case(id="P-06")
 @pytest.mark.case(id="P-14")
 @pytest.mark.parametrize(
@@ -241,12 +220,15 @@ def test_a_plain_spout_is_given_the_coordinators_metadata_as_it_was():
     assert [(one.failure, one.metadata) for one in emitted] == [(None, {}), (None, {})]
 
 
-def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
-    emitted, _ = run(batches((1, ["object"]), (2, ["a"])), spout=Plain())
-    assert [one.failure and one.failure.kind for one in emitted] == [
-        FailureKind.USER,
-        FailureKind.INCOMPLETE,
-    ]
+@pytest.mark.parametrize(
+    ("spout", "given"),
+    [(Plain(), batches((1, ["object"]), (2, ["a"]))), (Unopened(), batches((1, 1), (2, 1)))],
+    ids=["a value that cannot be sent", "an emitter that cannot be made"],
+)
+def test_what_the_user_cannot_do_fails_the_attempts_and_not_the_task(spout, given):
+    emitted, _ = run(given, spout=spout)
+    kinds = [one.failure and one.failure.kind for one in emitted]
+    assert kinds == [FailureKind.USER, FailureKind.INCOMPLETE]
 
 
 def test_an_emitter_that_cannot_be_closed_fails_nothing(caplog):
@@ -268,11 +250,8 @@ class Sharing(Plain):
 
 def test_a_task_that_has_no_share_of_a_batch_is_not_asked_for_it():
     given = batches((1, ["a"]), (2, ["a", "b"]), (3, []))
-    assert [[e.attempt.txid for e in run_emitter(Sharing(), given, None, task, 3)[0]] for task in range(3)] == [
-        [1, 2],
-        [2],
-        [],
-    ]
+    asked = [[e.attempt.txid for e in run_emitter(Sharing(), given, None, task, 3)[0]] for task in range(3)]
+    assert asked == [[1, 2], [2], []]
 
 
 @pytest.mark.parametrize("answer", [3, [3], [-1], [True], ["0"], None], ids=repr)
@@ -332,34 +311,30 @@ def run_watched(hook, *pairs):
     return emitted, [line[1:] for line in Calls.log if line[0] in ("hook", "close")]
 
 
-def test_a_hook_watches_an_emitter_through_its_wave_and_is_cleaned_up_when_it_is_closed():
-    emitted, log = run_watched(Hook(), (1, 1), (2, 1))
-    assert [e.failure for e in emitted] == [None, None]
-    assert log == [("prepare", "log"), *(("emit", value) for value in range(4)), (), ("cleanup",)]
+def kinds_of(emitted):
+    return [one.failure and (one.failure.kind, one.failure.text) for one in emitted]
 
 
-def test_what_a_hook_raises_while_an_emitter_emits_fails_the_attempt():
-    emitted, log = run_watched(Hook("emit"), (1, 1))
-    failure = emitted[0].failure
-    assert failure is not None
-    assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: in the hook")
-    assert log == [("prepare", "log"), ("emit", 0), (), ("cleanup",)]
+IN_HOOK = (FailureKind.FAILED, "FailedException: in the hook")
 
 
-def test_what_a_hook_raises_when_the_emitter_is_closed_fails_no_attempt():
-    emitted, log = run_watched(Hook("cleanup"), (1, 1))
-    assert emitted[0].failure is None
-    assert log[-1] == ("cleanup",)
+@pytest.mark.parametrize(
+    ("raising", "pairs", "failures", "emits"),
+    [("", [(1, 1), (2, 1)], [None, None], 4), ("emit", [(1, 1)], [IN_HOOK], 1), ("cleanup", [(1, 1)], [None], 2)],
+)
+def test_a_hook_watches_an_emitter_to_its_end_and_what_it_raises_fails_the_attempt_that_emits(
+    raising, pairs, failures, emits
+):
+    emitted, log = run_watched(Hook(raising), *pairs)
+    assert kinds_of(emitted) == failures
+    assert log == [("prepare", "log"), *(("emit", value) for value in range(emits)), (), ("cleanup",)]
 
 
 def test_an_emitter_is_measured_by_what_it_emitted_also_in_an_attempt_that_failed():
     Calls.raising[2, 0] = FailedException("no")
     emitted, _ = run(batches((1, 2), (2, 2), (3, 2)))
-    assert [e.metrics["log"] for e in emitted] == [
-        TaskMetrics({"default": 4}, {"default": 4}, batches=1),
-        TaskMetrics({"default": 2}),
-        TaskMetrics(),
-    ]
+    finished, failed = TaskMetrics({"default": 4}, {"default": 4}, batches=1), TaskMetrics({"default": 2})
+    assert [e.metrics["log"] for e in emitted] == [finished, failed, TaskMetrics()]
 
 
 def test_each_cut_is_linked_to_what_it_was_cut_from():

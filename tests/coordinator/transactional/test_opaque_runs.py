@@ -13,15 +13,11 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.attempt import TransactionAttempt
+from state import FailedException, FencedError, ReplayLimitError, TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
-from state.errors import FailedException, FencedError, ReplayLimitError
 from tests.support.runs.whole_runs import (
     Count0,
     Crash,
@@ -87,14 +83,14 @@ class Queue(IOpaquePartitionedTransactionalSpout):
 
     output_fields = ("line", "number")
 
-    def __init__(self, partitions: int, seed: int = 0, counts: tuple[int, ...] = ()) -> None:
-        self.partitions, self.seed, self.counts = partitions, seed, counts
+    def __init__(self, partitions: int, seed: int = 0, counts: tuple[int, ...] = (), emitter: Any = None) -> None:
+        self.partitions, self.seed, self.counts, self.emitter = partitions, seed, counts, emitter or QueueEmitter
 
     def get_coordinator(self, conf, context):
         return QueueCoordinator(self)
 
     def get_emitter(self, conf, context):
-        return QueueEmitter(self.seed, context.task_index)
+        return self.emitter(self.seed, context.task_index)
 
 
 class QueueCoordinator(PartitionedCoordinator):
@@ -251,10 +247,7 @@ def test_the_commit_carries_the_positions_and_forgets_those_before():
     store = begin(MemoryStore())
     spout = OpaqueMemoryTransactionalSpout([[["0/0", 0], ["0/1", 1], ["0/2", 2]], [["1/0", 0]]], ["line", "number"], 1)
     run(topology(spout), store, max_spout_pending=3, commit_group_max=2)
-    assert [call[1:] for call in store.calls] == [
-        ([1, 2], ()),
-        ([3], ("partition.0:2", "partition.1:2")),
-    ]
+    assert [call[1:] for call in store.calls] == [([1, 2], ()), ([3], ("partition.0:2", "partition.1:2"))]
     assert batches(store) == {"partition.0:3": [2, 1], "partition.1:3": [1, 0]}
 
 
@@ -291,14 +284,9 @@ def test_an_emptied_partition_keeps_its_position():
     assert batches(store) == {"partition.0:3": [4, 2], "partition.1:3": [1, 0]}
 
 
-class Silent(Queue):
-    """An emitter that returns None whenever it has nothing."""
-
-    def get_emitter(self, conf, context):
-        return SilentEmitter(self.seed, context.task_index)
-
-
 class SilentEmitter(QueueEmitter):
+    """Returns None whenever it has nothing."""
+
     def emit_partition_batch(self, attempt, collector, partition, last):
         position = super().emit_partition_batch(attempt, collector, partition, last)
         return None if position == last else position
@@ -309,7 +297,7 @@ class SilentEmitter(QueueEmitter):
 @given(bounds, st.integers(0, 2**32), crash_points)
 def test_none_of_an_emptied_partition_loses_no_position(options, seed, crashes):
     store = begin(CrashingStore(crashes))
-    run_until_it_ends(topology(Silent(3, seed)), store, seed=seed, **options)
+    run_until_it_ends(topology(Queue(3, seed, emitter=SilentEmitter)), store, seed=seed, **options)
     assert_exact(store, 3)
 
 
@@ -335,30 +323,25 @@ def test_an_input_that_counts_what_is_pending_has_no_empty_transactions(window):
     assert store.committed_txid == 5, "what has ended is not begun again by another run"
 
 
-class FailingQueue(Queue):
-    """Cannot be read at txid 3, while that is so."""
+class FailingEmitter(QueueEmitter):
+    """Cannot read txid 3, while that is so."""
 
     reason: ClassVar[str] = ""
 
-    def get_emitter(self, conf, context):
-        return FailingEmitter(self.seed, context.task_index)
-
-
-class FailingEmitter(QueueEmitter):
     def emit_partition_batch(self, attempt, collector, partition, last):
-        if attempt.txid == 3 and FailingQueue.reason:
-            raise FailedException(FailingQueue.reason)
+        if attempt.txid == 3 and self.reason:
+            raise FailedException(self.reason)
         return super().emit_partition_batch(attempt, collector, partition, last)
 
 
 def test_an_emitter_that_fails_again_and_again_ends_the_run_with_what_is_below_committed():
     store = begin(MemoryStore())
-    built = topology(FailingQueue(2, counts=(2,)))
-    FailingQueue.reason = "the broker does not answer"
+    built = topology(Queue(2, counts=(2,), emitter=FailingEmitter))
+    FailingEmitter.reason = "the broker does not answer"
     with pytest.raises(ReplayLimitError, match="the broker does not answer"):
         run(built, store, max_spout_pending=2, max_attempts=3)
     assert store.committed_txid == 2
-    FailingQueue.reason = ""
+    FailingEmitter.reason = ""
     run(built, store, max_spout_pending=2)
     assert_exact(store, 2)
 
@@ -385,12 +368,8 @@ def test_positions_that_are_lost_or_altered_on_their_way_fail_the_attempt(kind):
     store = begin(MemoryStore())
     built = topology(Queue(2, counts=(2,)))
 
-    class OneMeta(OneFault):
-        def __init__(self):
-            super().__init__("pass", kind, FrameKind.ACK)
-            self.tasks = (7, 7)  # the acker
-
-    fault = OneMeta()
+    fault = OneFault("pass", kind, FrameKind.ACK)
+    fault.tasks = (7, 7)  # the acker
     coordinator = run(built, store, fault=fault, max_spout_pending=4)
     assert fault.is_done
     assert coordinator.statistics.failed_attempts > 0

@@ -10,9 +10,8 @@ import pytest
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
-from state.attempt import TransactionAttempt
+from state import TopologyError, TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT
-from state.errors import TopologyError
 from tests.support.case_names import shown
 from tests.support.watching.counted import Counted
 
@@ -44,10 +43,25 @@ def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
     assert RunOptions(max_spout_pending=4).or_window(1).max_spout_pending == 4
 
 
-@pytest.mark.parametrize("value", [0, -1, True, "0.3", float("inf"), float("nan")], ids=shown)
-def test_the_time_a_wave_should_take_is_a_number_of_seconds(value):
-    with pytest.raises(TopologyError, match=f"option wave_target_s is {value!r}; give a number of seconds above 0"):
-        RunOptions(wave_target_s=value)
+A_NUMBER = "give a number of seconds, 0 or more"
+SECONDS = "give a number of seconds above 0"
+WORDS = "give one of these words: halt: the run ends"
+NONE_OR_MORE = [-1, float("nan"), float("inf"), "1", True]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        *(("wave_target_s", value, SECONDS) for value in (0, -1, True, "0.3", float("inf"), float("nan"))),
+        *(("on_poison", value, WORDS) for value in ("stop", "", None, True)),
+        *(("retry_backoff_s", value, A_NUMBER) for value in NONE_OR_MORE),
+        *(("retry_backoff_max_s", value, A_NUMBER) for value in NONE_OR_MORE),
+    ],
+    ids=shown,
+)
+def test_an_option_that_is_none_of_what_it_may_be_is_refused_with_what_it_may_be(name, value, remedy):
+    with pytest.raises(TopologyError, match=f"option {name} is {value!r}; {remedy}"):
+        RunOptions(**{name: value})
 
 
 def test_the_switches_are_no_bounds():
@@ -74,34 +88,9 @@ def test_seconds_run_from_the_first_issue_to_the_last_commit():
     counter.commits(15.5, 7, operation_count=3, reports=(report,))
     del statistics.components["count"]
     assert statistics.seconds == 5.5
-    assert statistics.to_dict("job") == {
-        "topology": "job",
-        "committed": 1,
-        "last_txid": 7,
-        "tuples": 9,
-        "seconds": 5.5,
-        "attempts": 5,
-        "failed_attempts": 0,
-        "waves": 2,
-        "commit_groups": 1,
-        "changes": 3,
-        "counters": {"lines": 10},
-    }
-
-
-@pytest.mark.parametrize("word", ["stop", "", None, True])
-def test_what_becomes_of_poison_is_one_of_two_words(word):
-    with pytest.raises(
-        TopologyError, match=f"option on_poison is {word!r}; give one of these words: halt: the run ends"
-    ):
-        RunOptions(on_poison=word)
-
-
-@pytest.mark.parametrize("name", ["retry_backoff_s", "retry_backoff_max_s"])
-@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "1", True])
-def test_a_backoff_is_a_number_of_seconds(name, value):
-    with pytest.raises(TopologyError, match=f"option {name} is {value!r}; give a number of seconds, 0 or more"):
-        RunOptions(**{name: value})
+    of_attempts = {"committed": 1, "last_txid": 7, "attempts": 5, "failed_attempts": 0, "waves": 2, "commit_groups": 1}
+    of_content = {"tuples": 9, "changes": 3, "counters": {"lines": 10}}
+    assert statistics.to_dict("job") == {"topology": "job", "seconds": 5.5} | of_attempts | of_content
 
 
 def test_pauses_double_from_the_second_failure_on_up_to_the_longest():

@@ -68,21 +68,26 @@ def test_metadata_is_handed_on():
     assert store.calls == [("metadata", {"coordinator:1": 5})]
 
 
-def test_a_fenced_run_stops():
-    with pytest.raises(FencedError, match="topology 'job' was taken over by a newer coordinator"):
-        publish(CommitReply(CommitStatus.FENCED))
-
-
-def test_a_wrong_type_refuses_the_group_and_names_what_was_found():
-    error = refusal(CommitReply(CommitStatus.TYPE, "key {job}:s is a list"))
+@pytest.mark.parametrize(
+    ("reply", "attempts", "said"),
+    [
+        (
+            CommitReply(CommitStatus.TYPE, "key {job}:s is a list"),
+            GROUP,
+            "transaction 1:000000000000000a to 2:0000000000000014 was refused: key {job}:s is a list",
+        ),
+        (
+            CommitReply(CommitStatus.LIMIT, "field 'a' would be 2^60"),
+            GROUP[:1],
+            "transaction 1:000000000000000a was refused: field 'a' would be 2^60",
+        ),
+    ],
+    ids=["wrong type", "limit"],
+)
+def test_a_wrong_type_or_a_limit_refuses_the_group_and_names_what_was_found(reply, attempts, said):
+    error = refusal(reply, attempts=attempts)
     assert isinstance(error, StateRefusedError)
-    assert str(error) == ("transaction 1:000000000000000a to 2:0000000000000014 was refused: key {job}:s is a list")
-
-
-def test_a_limit_refuses_the_group():
-    error = refusal(CommitReply(CommitStatus.LIMIT, "field 'a' would be 2^60"), attempts=GROUP[:1])
-    assert isinstance(error, StateRefusedError)
-    assert str(error) == "transaction 1:000000000000000a was refused: field 'a' would be 2^60"
+    assert str(error) == said
 
 
 def test_too_many_operations_are_named_with_their_number():
@@ -94,17 +99,19 @@ def test_too_many_operations_are_named_with_their_number():
 
 
 @pytest.mark.parametrize(
-    ("status", "error"),
+    ("reply", "error", "said"),
     [
-        (CommitStatus.ORDER, ProtocolError),
-        (CommitStatus.CONFLICT, StateRefusedError),
-        (CommitStatus.REGRESSED, StateRefusedError),
-        (CommitStatus.VERSION, StateRefusedError),
+        (CommitReply(CommitStatus.FENCED), FencedError, "topology 'job' was taken over by a newer coordinator"),
+        (CommitReply(CommitStatus.ORDER, "the detail"), ProtocolError, "the detail"),
+        (CommitReply(CommitStatus.CONFLICT, "the detail"), StateRefusedError, "the detail"),
+        (CommitReply(CommitStatus.REGRESSED, "the detail"), StateRefusedError, "the detail"),
+        (CommitReply(CommitStatus.VERSION, "the detail"), StateRefusedError, "the detail"),
+        (StateUnreachableError("no answer"), StateUnreachableError, "no answer"),
     ],
 )
-def test_every_other_answer_stops_the_run(status, error):
-    with pytest.raises(error, match="the detail"):
-        publish(CommitReply(status, "the detail"))
+def test_every_other_answer_or_none_stops_the_run(reply, error, said):
+    with pytest.raises(error, match=said):
+        publish(reply)
 
 
 def test_every_status_is_answered():
@@ -114,8 +121,3 @@ def test_every_status_is_answered():
         except (FencedError, ProtocolError, StateRefusedError):
             continue
         assert isinstance(answer, Published) == (status in (CommitStatus.OK, CommitStatus.ALREADY))
-
-
-def test_no_answer_is_handed_on():
-    with pytest.raises(StateUnreachableError):
-        publish(StateUnreachableError("no answer"))

@@ -18,8 +18,19 @@ from state.errors import (
     TopologyError,
     UserCodeError,
 )
-from tests.support.runs import quarantine_world
-from tests.support.runs.quarantine_world import POISON, SPOUTS, QuarantineWorld, fold, topology
+from tests.support.runs.quarantine_world import (
+    POISON,
+    SPOUTS,
+    HugeStore,
+    ParseAndDrop,
+    ParseLater,
+    ParseWithoutRight,
+    QuarantineWorld,
+    broken_at_two,
+    fold,
+    topology,
+    two_parts,
+)
 from tests.support.stores.admin import admin_of
 
 BATCHES = [
@@ -33,11 +44,21 @@ MORE = [*BATCHES, ["h", "a", "b", "c"], ["i", "a", "b", "c"]]
 POISONED = [2, 4]
 
 kinds = pytest.mark.parametrize("kind", SPOUTS)
+applications = pytest.mark.parametrize(
+    ("applied", "reads"), [(False, True), (True, False)], ids=["not applied", "applied"]
+)
 readers = pytest.mark.parametrize("reads", [False, True], ids=["blind", "reading"])
 
 
 def poisoned(kind, batches=BATCHES, **more):
     return topology(SPOUTS[kind](batches), **more)
+
+
+def world_after(kind, batches=BATCHES, **more):
+    """A world in which poisoned batches have been run over."""
+    world = QuarantineWorld()
+    world.run(poisoned(kind, batches, **more))
+    return world
 
 
 @kinds
@@ -53,8 +74,7 @@ def test_everything_but_the_quarantined_batches_is_in_the_state(kind, reads):
 @kinds
 @readers
 def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
-    world = QuarantineWorld()
-    world.run(poisoned(kind, reads=reads))
+    world = world_after(kind, reads=reads)
     statistics = world.run(poisoned(kind, reads=reads, is_fixed=True), republish="all")
     assert statistics.republished == {2: 6, 4: 7}
     assert world.counts() == fold(BATCHES)
@@ -63,8 +83,7 @@ def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
 
 @kinds
 def test_the_spout_continues_after_a_replay_as_if_there_had_been_none(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     world.run(poisoned(kind, is_fixed=True), republish=[4])
     world.run(poisoned(kind, MORE, is_fixed=True), adopt=True)
     assert world.counts() == fold(MORE, without=[2])
@@ -81,7 +100,7 @@ def has_only_what_is_committed(world):
 
 
 @kinds
-@pytest.mark.parametrize(("applied", "reads"), [(False, True), (True, False)], ids=["not applied", "applied"])
+@applications
 def test_no_death_of_a_run_loses_or_doubles_anything(kind, reads, applied):
     for dies_at in count(1):
         world = QuarantineWorld(dies_at)
@@ -96,7 +115,7 @@ def test_no_death_of_a_run_loses_or_doubles_anything(kind, reads, applied):
 
 
 @kinds
-@pytest.mark.parametrize(("applied", "reads"), [(False, True), (True, False)], ids=["not applied", "applied"])
+@applications
 def test_no_death_of_a_replay_loses_or_doubles_anything(kind, reads, applied):
     """After a death the next run is an ordinary one half of the time: it finds nothing that it has to finish."""
     for dies_at in count(1):
@@ -136,8 +155,7 @@ def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
 
 @kinds
 def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     before = world.store().quarantined()
     with pytest.raises(UserCodeError, match="this is poison"):
         world.run(poisoned(kind), republish="all")
@@ -149,8 +167,7 @@ def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
 
 @kinds
 def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     record = world.store().quarantined()[0]
     assert (record.txid, record.batch.number, record.set_aside_at_s) == (2, 2, 1_000.0)
     assert (record.cause.component_id, record.cause.reason) == ("parse", "ValueError: this is poison")
@@ -183,8 +200,7 @@ def test_too_many_quarantined_batches_halt_the_run(kind):
 
 @kinds
 def test_a_dropped_batch_is_gone_for_good(kind):
-    world = QuarantineWorld()
-    world.run(poisoned(kind))
+    world = world_after(kind)
     store = world.store()
     assert admin_of(store).discard(store.quarantined()[0])
     with pytest.raises(TopologyError, match="has no quarantined txid 2"):
@@ -194,21 +210,20 @@ def test_a_dropped_batch_is_gone_for_good(kind):
 
 
 def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
-    world = QuarantineWorld()
-    world.run(poisoned("whole"))
+    world = world_after("whole")
     store = world.store()
     record = store.quarantined()[0]
 
-    quarantine_world.ParseAndDrop.drop = lambda: admin_of(store).discard(record)
+    ParseAndDrop.drop = lambda: admin_of(store).discard(record)
     with pytest.raises(StateRefusedError, match="quarantined txid 2 of topology 'poisoned' was dropped while"):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseAndDrop(is_fixed=True)), republish=[2])
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseAndDrop(is_fixed=True)), republish=[2])
     assert world.counts() == fold(BATCHES, without=POISONED)
 
 
 class TestOtherCauses:
     def test_a_commit_refused_for_its_content_is_quarantined(self):
         world = QuarantineWorld()
-        given = topology(SPOUTS["whole"](BATCHES), is_fixed=True, store=quarantine_world.HugeStore())
+        given = topology(SPOUTS["whole"](BATCHES), is_fixed=True, store=HugeStore())
         world.run(given)
         assert world.quarantined() == POISONED
         assert world.counts() == fold(BATCHES, without=POISONED)
@@ -225,7 +240,7 @@ class TestOtherCauses:
     def test_what_is_not_the_fault_of_the_batch_is_never_quarantined(self):
         world = QuarantineWorld()
         with pytest.raises(StateRefusedError, match="no such right"):
-            world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseWithoutRight(is_fixed=True)))
+            world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseWithoutRight(is_fixed=True)))
         assert world.quarantined() == []
 
 
@@ -326,34 +341,30 @@ class SparedOpaque(Spares, OpaqueMemoryTransactionalSpout):
 
 
 @pytest.mark.parametrize(
-    ("kind", "spared", "begins"),
+    ("kind", "spared", "bounds"),
     [
-        ("whole", SparedWhole, [1]),
-        ("partitioned", SparedPartitions, {0: 2, 1: 2}),
-        ("opaque", SparedOpaque, {0: 0, 1: 0}),
+        ("whole", SparedWhole, lambda first: first[:1] == [1]),
+        ("partitioned", SparedPartitions, lambda first: {p: part[0] for p, part in first.items()} == {0: 2, 1: 2}),
+        (
+            "opaque",
+            SparedOpaque,
+            lambda first: {p: (before[0], after[0]) for p, (before, after) in first.items()} == {0: (0, 2), 1: (0, 2)},
+        ),
     ],
 )
-def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from_where_to_where(kind, spared, begins):
+def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from_where_to_where(kind, spared, bounds):
     Sparing.spared.clear()
     spout = SPOUTS[kind](BATCHES)
     spout.__class__ = spared
     QuarantineWorld().run(topology(spout))
-    first = Sparing.spared[-1][0]
-    if kind == "whole":
-        assert first[:1] == begins
-    elif kind == "partitioned":
-        assert {partition: part[0] for partition, part in first.items()} == begins
-    else:
-        assert {partition: before[0] for partition, (before, _) in first.items()} == begins
-        assert {partition: after[0] for partition, (_, after) in first.items()} == {0: 2, 1: 2}
+    assert bounds(Sparing.spared[-1][0]), Sparing.spared
 
 
 class TestSpoutsThatCannot:
     def test_an_opaque_spout_that_would_read_something_else_gives_the_named_error(self):
-        world = QuarantineWorld()
-        world.run(poisoned("opaque"))
+        world = world_after("opaque")
         before = world.store().quarantined()
-        parts = quarantine_world.two_parts(BATCHES)
+        parts = two_parts(BATCHES)
         away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
         with pytest.raises(NotRepublishableError, match=r"txid 2 cannot be republished: partition\.1 ended at"):
             world.run(topology(away, is_fixed=True), republish=[2], adopt="unchecked")
@@ -361,17 +372,14 @@ class TestSpoutsThatCannot:
         assert world.counts() == fold(BATCHES, without=POISONED)
 
     def test_an_opaque_emitter_that_raises_while_it_cuts_halts_the_run(self):
-        parts = quarantine_world.two_parts(BATCHES)
+        parts = two_parts(BATCHES)
         world = QuarantineWorld()
         with pytest.raises(UserCodeError, match="broken"):
-            world.run(
-                topology(OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable=quarantine_world.broken_at_two))
-            )
+            world.run(topology(OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable=broken_at_two)))
         assert world.quarantined() == []
 
     def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
-        world = QuarantineWorld()
-        world.run(poisoned("whole"))
+        world = world_after("whole")
         world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
         fixed = poisoned("whole", MORE, is_fixed=True)
         with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
@@ -382,7 +390,7 @@ class TestSpoutsThatCannot:
 
 def test_a_failed_exception_is_replayed_and_then_quarantined():
     world = QuarantineWorld()
-    world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)))
+    world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseLater(is_fixed=True)))
     assert world.quarantined() == POISONED
     with pytest.raises(ReplayLimitError):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)), republish=[2])
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseLater(is_fixed=True)), republish=[2])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
@@ -23,8 +24,7 @@ from coordinated_bolt.transport.frames import FrameKind
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import HashState
-from state.errors import FailedException
+from state import FailedException, HashState
 from tests.support.runs.whole_runs import (
     Count0,
     Count1,
@@ -160,13 +160,10 @@ def word_count(transactions=4):
     return Shape(builder.build(), {"counts0": 1}, 4, transactions)
 
 
-def without_counting():
-    return mock.patch.object(Tracking, "_is_matched", return_value=True)
-
-
-def without_digest():
-    """Edges that say nothing."""
-    return mock.patch.object(EdgeDigest, "edge_id", return_value=0)
+WITHOUT = {
+    "counting": mock.patch.object(Tracking, "_is_matched", return_value=True),
+    "digest": mock.patch.object(EdgeDigest, "edge_id", return_value=0),  # edges say nothing
+}
 
 
 @in_both_modes
@@ -185,42 +182,26 @@ def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame
 
 @in_both_modes
 @pytest.mark.parametrize("component_id", ["pass", "count"])
-@pytest.mark.parametrize("kind", ["drop", "double", "alter"])
-def test_the_digest_alone_keeps_the_result_exact(component_id, kind, early_commit):
+@pytest.mark.parametrize(
+    ("without", "kind", "is_exact"),
+    [
+        *((("counting",), kind, True) for kind in ("drop", "double", "alter")),
+        *((("digest",), kind, kind != "alter") for kind in ("drop", "double", "alter")),
+        *((("counting", "digest"), kind, False) for kind in ("drop", "double", "alter")),
+    ],
+    ids=str,
+)
+def test_digest_or_counting_keeps_the_result_exact_and_without_both_a_wrong_one_would_be_committed(
+    component_id, without, kind, is_exact, early_commit
+):
+    """Counting alone notices no altered tuple."""
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
-    with without_counting():
+    with ExitStack() as guards:
+        for guard in without:
+            guards.enter_context(WITHOUT[guard])
         run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
     assert fault.is_done
-    assert store.states == shape.expected()
-
-
-@in_both_modes
-@pytest.mark.parametrize("component_id", ["pass", "count"])
-@pytest.mark.parametrize("kind", ["drop", "double"])
-def test_counting_alone_keeps_the_counts_exact(component_id, kind, early_commit):
-    shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
-    with without_digest():
-        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
-    assert store.states == shape.expected()
-
-
-@in_both_modes
-@pytest.mark.parametrize("component_id", ["pass", "count"])
-def test_without_the_digest_an_altered_tuple_would_be_committed(component_id, early_commit):
-    shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, "alter", FrameKind.REGULAR)
-    with without_digest():
-        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
-    assert store.states != shape.expected()
-
-
-@in_both_modes
-@pytest.mark.parametrize("component_id", ["pass", "count"])
-@pytest.mark.parametrize("kind", ["drop", "double", "alter"])
-def test_without_counting_and_digest_a_wrong_result_would_be_committed(component_id, kind, early_commit):
-    shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
-    with without_digest(), without_counting():
-        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
-    assert store.states != shape.expected()
+    assert (store.states == shape.expected()) is is_exact
 
 
 class Header(Pass):

@@ -23,6 +23,7 @@ from coordinator.transactional.machine.run_events import (
     BatchCut,
     Cut,
     Decision,
+    Halt,
     NothingToCut,
     NotifySpout,
     Publish,
@@ -244,6 +245,14 @@ class Driven:
         assert self.handle(SpoutNotified()) == []
 
 
+def two_processed(**given: Any) -> tuple[Driven, Attempts]:
+    """A machine whose first wave, of two attempts, has been processed."""
+    driven = Driven(max_spout_pending=4, **given)
+    attempts = tuple(attempts_in(driven.turn()).values())
+    assert driven.processed(1, attempts) == []
+    return driven, attempts
+
+
 class OpenWave(WaveRecords):
     """One wave, number 1, that takes all that waits and never ends; its attempts are spoken of one by one.
 
@@ -291,3 +300,19 @@ def started(source: ScriptedSource | None = None, **given: Any) -> tuple[ByHand,
     """A machine whose window is under way, and its attempts by txid."""
     by_hand = ByHand(source, **given)
     return by_hand, attempts_in(by_hand.turn())
+
+
+def acked(source: ScriptedSource | None = None, **given: Any) -> tuple[ByHand, dict[int, TransactionAttempt]]:
+    """A machine whose window has been processed, and its attempts by txid."""
+    by_hand, attempts = started(source, **given)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    return by_hand, attempts
+
+
+def halted(decisions: list[Decision], error_class: type[Exception]) -> Any:
+    """The error of exactly this class by which the run ends; nothing else has been decided."""
+    (halt,) = decisions
+    assert isinstance(halt, Halt)
+    assert type(halt.error) is error_class
+    return halt.error

@@ -17,6 +17,7 @@ from unittest import mock
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator import RunOptions, RunStatistics
 from coordinator.spouts.partition_cut import link_to
 from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine import releases
@@ -52,11 +53,9 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
-from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, WaveStarted
 from coordinator.watching.statistics.run_counter import RunCounter
-from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack
 from state.commits.packed_writes import unpacked

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coordinated_bolt.completeness.failure import FailureKind
+from coordinator.transactional.engine import GroupExecuted
 from tests.support.machine.links import linked
 from tests.support.runs.scripted import failed
 from tests.support.topologies.components import LinesCoordinator
@@ -40,30 +41,47 @@ def with_metadata(run, **failures):
 
 def failing_at(run, txid, times=1, kind=LATER, text="no"):
     """The processing phase of a txid fails so often."""
-    left = [None] * times
-
-    def answer(wave_id, attempts):
-        failures = {}
-        if left and txid in [a.txid for a in attempts]:
-            left.pop()
-            failures[f"at_{txid}"] = failed(kind, text)
-        return run.engine.processed(wave_id, attempts, **failures)
-
-    return answer
+    return _failing(run.engine.processed, txid, times, failed(kind, text))
 
 
 def committing_fails_at(run, txid, times=1, kind=LATER, text="no"):
     """The commit phase of a txid fails so often."""
-    left = [None] * times
+    return _failing(run.engine.executed, txid, times, failed(kind, text))
 
-    def answer(wave_id, attempts, composed):
-        failures = {}
-        if left and txid in [a.txid for a in attempts]:
-            left.pop()
-            failures[f"at_{txid}"] = failed(kind, text)
-        return run.engine.executed(wave_id, attempts, composed, **failures)
+
+def _failing(answered, txid, times, failure):
+    left = [failure] * times
+
+    def answer(wave_id, attempts, *composed):
+        is_meant = left and txid in [attempt.txid for attempt in attempts]
+        return answered(wave_id, attempts, *composed, **({f"at_{txid}": left.pop()} if is_meant else {}))
 
     return answer
+
+
+def reading(run, **given):
+    """Every committer has read."""
+    return lambda wave_id, attempts, composed: run.engine.executed(wave_id, attempts, composed, reads=True, **given)
+
+
+def with_residue(run):
+    """The tree of the second attempt does not close, the first time."""
+
+    def answer(wave_id, attempts):
+        event = run.engine.processed(wave_id, attempts)
+        event.outcomes[1].residue = 77
+        return event
+
+    return once(answer, run.engine.processed)
+
+
+def without_second_report(run):
+    """One of two commit tasks reports nothing, the first time."""
+
+    def answer(wave_id, attempts, composed):
+        return GroupExecuted(wave_id, attempts, run.engine.executed(wave_id, attempts, composed).reports[:1])
+
+    return once(answer, run.engine.executed)
 
 
 class Endless(LinesCoordinator):

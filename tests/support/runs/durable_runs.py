@@ -5,21 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.topology.building.topology import Topology
-from coordinator.transactional.assembly import assembled
+from coordinator import FixedBatchesSpout, ICommitterTransactionalSpout, RunOptions, SpoutCommitter, Topology
 from coordinator.transactional.coordinator import Coordinator
-from coordinator.transactional.options import RunOptions
-from coordinator.transactional.surroundings import Surroundings
 from state.redis_owner.store import RedisStore
 from tests.support.runs.forgetful_world import BATCHES, CONTROL, COUNTS, TOPOLOGY_ID, folded, topology_on
-from tests.support.runs.in_process_engine import InProcessEngine
-from tests.support.topologies.components import plan
+from tests.support.runs.in_process_engine import assembled_in_process
 
 
 class Hearing(SpoutCommitter):
@@ -50,23 +43,13 @@ def run_on(url: str, *, timeout_s: float = 60.0, **options: Any) -> Iterator[Coo
     """A run that has not begun."""
     random, built = Random(1), topology()
     nonce = f"{random.getrandbits(96):024x}{time.monotonic_ns() & 0xFFFFFFFF:08x}"
-    made = plan(built)
     bounds = RunOptions(**({"max_spout_pending": 4, "commit_group_max": 1} | options))
     store = RedisStore(url, TOPOLOGY_ID, unreachable_timeout_s=timeout_s)
     try:
         store.check_server(bounds.asked_durability())
-        with assembled(
-            built,
-            made,
-            store,
-            InProcessEngine(made, random, nonce=nonce),
-            bounds,
-            around=Surroundings(
-                nonce=nonce,
-                new_generation="c" * 32,
-                clock=time.monotonic,
-                new_attempt_id=partial(random.getrandbits, 64),
-            ),
+        generation = "c" * 32
+        with assembled_in_process(
+            built, store, random, bounds, nonce=nonce, new_generation=generation, clock=time.monotonic
         ) as coordinator:
             yield coordinator
     finally:

@@ -9,29 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.surroundings import Surroundings
-from state import HashState, ValueState
-from state.errors import TransactionError
-from state.redis_client.connection import RedisConnection
+from state import HashState, TransactionError, ValueState
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore
-from tests.support.runs.in_process_engine import InProcessEngine
-from tests.support.topologies.components import plan
+from tests.support.runs.collecting import Collecting
+from tests.support.runs.in_process_engine import assembled_in_process, reader_on
 
 TRANSACTIONS, PARTITIONS, TAKE = 40, 3, 2
 TOPOLOGY_ID = "forgetful"
@@ -53,17 +47,15 @@ class Server(Protocol):
         """One field of a hash."""
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     """Counts words, and chains a checksum over the transactions: one that is lost, doubled or moved changes it."""
 
     counts = HashState("counts", value=int)
     chain = ValueState("chain", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.words: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.words[tup["word"]] += 1
+    @property
+    def words(self) -> Counter[str]:
+        return Counter(self.column("word"))
 
     def finish_batch(self):
         self.counts.increment_many(self.words)
@@ -175,9 +167,7 @@ class World:
     def start(self) -> None:
         """A new run, which the older ones may outlive for a while."""
         nonce = f"{self.random.getrandbits(128):032x}"
-        made = plan(self.topology)
         store = RedisStore("redis://forgetful", TOPOLOGY_ID, client=self.server, **self.time())
-        engine = InProcessEngine(made, self.random, nonce=nonce)
         options = RunOptions(
             max_spout_pending=self.random.choice([1, 2, 5, 16]),
             commit_group_max=self.random.choice([1, 3, 8]),
@@ -186,21 +176,10 @@ class World:
         stack = ExitStack()
         try:
             store.check_server()
-            coordinator = stack.enter_context(
-                assembled(
-                    self.topology,
-                    made,
-                    store,
-                    engine,
-                    options,
-                    around=Surroundings(
-                        nonce=nonce,
-                        new_generation=f"{self.random.getrandbits(128):032x}",
-                        clock=lambda: self.now_s,
-                        new_attempt_id=partial(self.random.getrandbits, 64),
-                    ),
-                )
-            )
+            generation = f"{self.random.getrandbits(128):032x}"
+            around: dict[str, Any] = {"nonce": nonce, "new_generation": generation, "clock": lambda: self.now_s}
+            run = assembled_in_process(self.topology, store, self.random, options, **around)
+            coordinator = stack.enter_context(run)
         except TransactionError as error:
             self.note(error)
         else:
@@ -213,10 +192,7 @@ class World:
         return {"clock": lambda: self.now_s, "sleep": sleep}
 
     def reader(self, reading: Any, topology_id: str, shard_count: int) -> RedisReader:
-        connection = RedisConnection(self.server, "forgetful", timeout_s=10.0, **self.time())
-        return RedisReader(
-            "redis://forgetful", topology_id, nonce=reading.nonce, shard_count=shard_count, connection=connection
-        )
+        return reader_on(self.server, reading.nonce, topology_id, shard_count, timeout_s=10.0, **self.time())
 
     def step(self, place: int) -> None:
         """One turn of a run."""

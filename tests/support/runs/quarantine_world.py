@@ -8,31 +8,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
 from random import Random
 from typing import Any, ClassVar
 from unittest import mock
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.waves import stage
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import RepublishChoice
-from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state import HashState
-from state.errors import FailedException, StateRefusedError
-from state.redis_client.connection import RedisConnection
+from state import FailedException, HashState, StateRefusedError
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore
 from state.redis_server.in_memory import in_memory_client
-from tests.support.runs.in_process_engine import InProcessEngine
-from tests.support.topologies.components import plan
+from tests.support.runs.collecting import Collecting
+from tests.support.runs.in_process_engine import assembled_in_process, reader_on
 
 TOPOLOGY_ID = "poisoned"
 POISON = "poison"
@@ -86,16 +80,14 @@ class ParseAndDrop(Parse):
         ParseAndDrop.drop()
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     """Counts words, and reads each count that it changes."""
 
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.found: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.found[tup["word"]] += 1
+    @property
+    def found(self) -> Counter[str]:
+        return Counter(self.column("word"))
 
     def finish_batch(self):
         for word, number in self.found.items():
@@ -201,7 +193,6 @@ class QuarantineWorld:
     ) -> RunStatistics:
         """A run to its end; raises what ends it."""
         nonce = f"{next(self._nonces):032x}"
-        made = plan(made_of)
         given: dict[str, Any] = {
             "max_spout_pending": self.random.choice([1, 2, 5, 16]),
             "commit_group_max": self.random.choice([1, 3, 8]),
@@ -209,24 +200,12 @@ class QuarantineWorld:
             "on_poison": "quarantine",
             "max_attempts": 2,
         }
-        with (
-            self._reading(nonce),
-            assembled(
-                made_of,
-                made,
-                self.store(dies_at, made_of.topology_id, applied=applied),
-                InProcessEngine(made, self.random, nonce=nonce),
-                RunOptions(**(given | options)),
-                around=Surroundings(
-                    nonce=nonce,
-                    new_generation="f" * 32,
-                    clock=lambda: 0.0,
-                    new_attempt_id=partial(self.random.getrandbits, 64),
-                    wall_clock=lambda: 1_000.0,
-                ),
-                choice=None if republish is None else RepublishChoice.of(republish),
-            ) as coordinator,
-        ):
+        store = self.store(dies_at, made_of.topology_id, applied=applied)
+        around: dict[str, Any] = {"nonce": nonce, "new_generation": "f" * 32, "wall_clock": lambda: 1_000.0}
+        choice = None if republish is None else RepublishChoice.of(republish)
+        bounds = RunOptions(**(given | options))
+        run = assembled_in_process(made_of, store, self.random, bounds, choice=choice, **around)
+        with self._reading(nonce), run as coordinator:
             return coordinator.run()
 
     def dies(self, made_of: Topology, dies_at: int, **given: Any) -> bool:
@@ -260,10 +239,7 @@ class QuarantineWorld:
     @contextmanager
     def _reading(self, nonce: str) -> Iterator[None]:
         def reader(reading: Any, topology_id: str, shard_count: int) -> RedisReader:
-            connection = RedisConnection(self.server, "memory", timeout_s=1.0)
-            return RedisReader(
-                "redis://memory", topology_id, nonce=nonce, shard_count=shard_count, connection=connection
-            )
+            return reader_on(self.server, nonce, topology_id, shard_count)
 
         with mock.patch.object(stage, "_LazyReader", side_effect=reader):
             yield

@@ -12,22 +12,20 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator import RunOptions, RunStatistics, SpoutCoordinator
 from coordinator.run import ProgressCallback
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.run_observer import Observer, Observers
-from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitReply
@@ -108,11 +106,7 @@ class ScriptedEngine:
         self._wait_count = 0
 
     def process(
-        self,
-        wave_id: int,
-        batches: tuple[Batch, ...],
-        stored: Mapping[str, Mapping[int, Any]],
-        early: EarlyCommit,
+        self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]], early: EarlyCommit
     ) -> None:
         attempts = tuple(batch.attempt for batch in batches)
         self.log.append(("process", wave_id, txids_of(attempts)))
@@ -297,6 +291,10 @@ class Run:
     def lines(self, *kinds: str) -> list[Line]:
         """The steps of these kinds, in order."""
         return [line for line in self.log if line[0] in kinds]
+
+    def story(self, *kinds: str) -> str:
+        """The steps of these kinds, or all, in order and in words."""
+        return "; ".join(" ".join(map(str, line)) for line in self.log if not kinds or line[0] in kinds)
 
     def committed(self) -> list[list[int]]:
         """The groups that were published."""

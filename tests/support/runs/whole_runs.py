@@ -16,18 +16,16 @@ from hypothesis import strategies as st
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinator import RunOptions, Topology
 from coordinator.engines.waves import stage
-from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver
 from coordinator.transactional.surroundings import Surroundings
-from state import HashState
-from state.attempt import TransactionAttempt
+from state import HashState, TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.runs.scripted import validated

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator import FixedBatchesSpout, RunOptions, TransactionalTopologyBuilder
 from state.errors import FailedException, ReplayLimitError
 
 TRANSACTIONS = 40
@@ -27,15 +24,14 @@ class FailsAt(BaseBatchBolt):
 
 @pytest.mark.parametrize("window", [1, 7, 64])
 @pytest.mark.parametrize("txid", [1, 20])
-def test_attempts_that_never_left_the_window_are_not_said_to_have_failed(window, txid):
+def test_attempts_that_never_left_the_window_are_not_said_to_have_failed(cluster, window, txid):
     batches = [[[number]] for number in range(1, TRANSACTIONS + 1)]
     builder = TransactionalTopologyBuilder("fails", "in", FixedBatchesSpout(batches, ["x"]))
     builder.set_bolt("work", FailsAt(txid)).shuffle_grouping("in")
-    with LocalCluster() as cluster:
-        run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=window))
-        with pytest.raises(ReplayLimitError):
-            run.run_until_idle()
-        done = run.statistics
+    run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=window))
+    with pytest.raises(ReplayLimitError):
+        run.run_until_idle()
+    done = run.statistics
 
     assert done.committed == txid - 1
     assert done.failed_attempts == done.attempts - done.committed

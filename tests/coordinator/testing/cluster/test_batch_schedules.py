@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
-from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator import BatchSubtopologyBuilder, TopologyBuilder
 from coordinator.plain.tasks.messages import MessageKind
 from tests.support.topologies.batch_components import (
     TIMEOUT_S,

@@ -14,12 +14,9 @@ from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame
 from coordinated_bolt.transport.outbox import SingleFrames
+from coordinator import Topology, TransactionalTopologyBuilder
 from coordinator.testing.cluster.batch_tasks import CommittingTask, ProcessingTask
-from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import HashState
-from state.attempt import TransactionAttempt
-from state.errors import FailedException
+from state import FailedException, HashState, TransactionAttempt
 from tests.support.scenarios.playing import task_leftovers
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox

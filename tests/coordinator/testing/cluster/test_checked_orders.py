@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.transactional.options import RunOptions
+from coordinator import LocalCluster, RunOptions
 from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders
 

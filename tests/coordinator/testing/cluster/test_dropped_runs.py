@@ -6,10 +6,8 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from state import HashState
-from state.errors import FencedError, StateRefusedError
+from coordinator import FixedBatchesSpout, LocalCluster, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state import FencedError, HashState, StateRefusedError
 from state.keys import Keys
 from state.redis_owner.store import RedisStore
 from tests.support.stores.admin import admin_of
@@ -59,49 +57,44 @@ def test_a_run_under_which_its_topology_is_dropped_says_so_and_leaves_nothing(sp
         assert not list(cluster.client.scan_iter("*"))
 
 
-@pytest.mark.parametrize("bolt", BOLTS)
-def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_dropped(bolt):
-    with LocalCluster(seed=2) as cluster:
-        topology = build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"])
-        older = cluster.submit(topology)
-        for _ in range(20):
-            older.tick()
-        admin_of(store_of(cluster)).drop()
-        newer = cluster.submit(topology)
-        newer.tick()
-        with pytest.raises(FencedError, match=DROPPED):
-            older.run_until_idle()
-        assert newer.run_until_idle().committed == 8
+def under_way(cluster, bolt="writes only"):
+    """A run after twenty ticks, and its topology."""
+    topology = build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"])
+    run = cluster.submit(topology)
+    for _ in range(20):
+        run.tick()
+    return run, topology
 
 
 @pytest.mark.parametrize("bolt", BOLTS)
-def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(bolt):
-    with LocalCluster(seed=2) as cluster:
-        topology = build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"])
-        older = cluster.submit(topology)
-        for _ in range(20):
-            older.tick()
-        cluster.submit(topology)
-        with pytest.raises(FencedError, match="was taken over by a newer coordinator"):
-            older.run_until_idle()
+def test_a_run_whose_topology_is_dropped_and_started_again_says_that_it_was_dropped(cluster, bolt):
+    older, topology = under_way(cluster, bolt)
+    admin_of(store_of(cluster)).drop()
+    newer = cluster.submit(topology)
+    newer.tick()
+    with pytest.raises(FencedError, match=DROPPED):
+        older.run_until_idle()
+    assert newer.run_until_idle().committed == 8
 
 
 @pytest.mark.parametrize("bolt", BOLTS)
-def test_a_server_that_lost_everything_is_not_taken_for_a_drop(bolt):
-    with LocalCluster(seed=2) as cluster:
-        run = cluster.submit(build(("commit", BOLTS[bolt], ["lines"]), spout=SPOUTS["fixed"]))
-        for _ in range(20):
-            run.tick()
-        cluster.client.flushall()
-        with pytest.raises(StateRefusedError, match=r"is gone"):
-            run.run_until_idle()
+def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(cluster, bolt):
+    older, topology = under_way(cluster, bolt)
+    cluster.submit(topology)
+    with pytest.raises(FencedError, match="was taken over by a newer coordinator"):
+        older.run_until_idle()
 
 
-def test_a_drop_that_has_only_begun_stops_the_run_too():
-    with LocalCluster(seed=2) as cluster:
-        run = cluster.submit(build(("commit", Count(), ["lines"]), spout=SPOUTS["fixed"]))
-        for _ in range(20):
-            run.tick()
-        cluster.client.hset(Keys("test").control, "dropping", "1")
-        with pytest.raises(FencedError, match=DROPPED):
-            run.run_until_idle()
+@pytest.mark.parametrize("bolt", BOLTS)
+def test_a_server_that_lost_everything_is_not_taken_for_a_drop(cluster, bolt):
+    run, _ = under_way(cluster, bolt)
+    cluster.client.flushall()
+    with pytest.raises(StateRefusedError, match=r"is gone"):
+        run.run_until_idle()
+
+
+def test_a_drop_that_has_only_begun_stops_the_run_too(cluster):
+    run, _ = under_way(cluster)
+    cluster.client.hset(Keys("test").control, "dropping", "1")
+    with pytest.raises(FencedError, match=DROPPED):
+        run.run_until_idle()

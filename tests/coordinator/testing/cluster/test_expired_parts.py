@@ -7,32 +7,22 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import print_result
 from coordinator.proving.prove import prove
 from coordinator.server_choice import choose_server
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.trying.dry_run import dry_run
 from state import HashState
+from tests.support.runs.collecting import Collecting
 
 SENTENCE = "had expired when written, by the server's clock"
 
 
-class Views(BaseBatchBolt, ICommitter):
+class Views(Collecting):
     views = HashState("views", value=int).per("day", date, expire_at=lambda day: day + timedelta(days=90))
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.days: list[str] = []
-
-    def execute(self, tup):
-        self.days.append(tup["day"])
-
     def finish_batch(self):
-        for day in self.days:
+        for day in self.column("day"):
             self.views[date.fromisoformat(day)].increment("/", 1)
 
 
@@ -48,16 +38,15 @@ OLD, NEW = ("2020-01-01", "2020-01-02"), ("2999-01-01",)
 
 
 @pytest.mark.parametrize(("days", "count"), [(OLD, 2), ((*OLD, *NEW, *NEW), 2), (NEW, 0)])
-def test_each_way_in_says_how_many_parts_had_expired_when_written(days, count, capsys):
+def test_each_way_in_says_how_many_parts_had_expired_when_written(cluster, days, count, capsys):
     built = topology(*days)
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(built)
-        run.run_until_idle()
-        assert run.statistics.expired_parts == count
-        assert run.statistics.to_dict("views").get("expired_parts", 0) == count
-        print_result(built, run.statistics, choose_server("redis://x", None), as_json=False, is_logged=False)
-        assert (f"txbatch: EXPIRED: {count} parts or fields {SENTENCE}" in capsys.readouterr().err) is bool(count)
-        assert set(run.snapshot().states["views"]) == {date.fromisoformat(day) for day in days if day in NEW}
+    run = cluster.submit(built)
+    run.run_until_idle()
+    assert run.statistics.expired_parts == count
+    assert run.statistics.to_dict("views").get("expired_parts", 0) == count
+    print_result(built, run.statistics, choose_server("redis://x", None), as_json=False, is_logged=False)
+    assert (f"txbatch: EXPIRED: {count} parts or fields {SENTENCE}" in capsys.readouterr().err) is bool(count)
+    assert set(run.snapshot().states["views"]) == {date.fromisoformat(day) for day in days if day in NEW}
     assert sum(batch.expired_parts for batch in dry_run(built, batches=5)) == count
     proof = prove(built, seeds=1)
     assert proof.expired_parts == proof.to_json()["expired_parts"] == count

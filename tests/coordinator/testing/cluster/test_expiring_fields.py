@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.refold import refold
 from coordinator.operating.inspection.verify.verifier import Verifier
@@ -20,39 +19,28 @@ from coordinator.operating.transfer.exporting import LineWriter, export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.proving.prove import prove
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import changes, described
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import TopologyError
+from state import HashState, TopologyError
 from state.records.stored_records import StoredPiece
 from state.redis_admin import exporting as redis_export
 from state.redis_admin.all_records import RedisRecords
 from state.redis_admin.topology import RedisTopology
 from tests.support.cli.in_process import txbatch
+from tests.support.runs.collecting import Collecting
 
 pytestmark = pytest.mark.redis
 FAR_S, PAST_S = 4_102_444_800, 1_000_000_000
 ROWS = [["a", FAR_S], ["b", 0], ["c", PAST_S], ["d", FAR_S + 1], ["a", 0], ["b", FAR_S]]
 
 
-class Sessions(BaseBatchBolt, ICommitter):
+class Sessions(Collecting):
     """Keeps when each key was seen last, until the row's time; for ever if that is 0. Reads, too."""
 
     seen = HashState("seen", value=int, fields_expire=True)
     found = HashState("found")
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.rows: list[tuple[str, int]] = []
-
-    def execute(self, tup):
-        self.rows.append((tup["key"], tup["until"]))
-
     def finish_batch(self):
-        for key, until in self.rows:
+        for key, until in self.tuples:
             self.found.increment(key, int(self.seen.get(key) is not None))
             self.seen.put(key, self.attempt.txid, expire_at=until or None)
 

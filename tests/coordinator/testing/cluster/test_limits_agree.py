@@ -14,35 +14,24 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState, SortedSetState, ValueState
-from state.errors import StateRefusedError
+from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, TransactionalTopologyBuilder
+from state import HashState, SortedSetState, StateRefusedError, ValueState
 from state.values.state_kind import MAX_INTEGER
+from tests.support.runs.collecting import Collecting
 
 SIZES = (1, 2, 7, 64)
 HUGE = sys.float_info.max
 Step = tuple[Any, ...]
 
 
-class Keeper(BaseBatchBolt, ICommitter):
+class Keeper(Collecting):
     whole = HashState("whole", value=int)
     parts = HashState("parts", value=float)
     single = ValueState("single", value=int)
     scores = SortedSetState("scores")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.steps: list[Step] = []
-
-    def execute(self, tup):
-        self.steps.append(tup["step"])
-
     def finish_batch(self):
-        for state, method, *arguments in self.steps:
+        for state, method, *arguments in self.column("step"):
             getattr(getattr(self, state), method)(*arguments)
 
 
@@ -81,18 +70,6 @@ def whole(by):
     return [("whole", "increment", "a", by)]
 
 
-def test_increments_that_cancel_within_a_group_are_refused_as_alone():
-    committed, _, ended = agreed(batches(whole(MAX_INTEGER), whole(MAX_INTEGER), whole(-MAX_INTEGER)))
-    assert committed == b"1"
-    assert "transaction 2 was refused: state key '{limits}:whole' field 'a' would leave" in ended
-
-
-def test_increments_that_cancel_on_a_stored_number_are_refused_as_alone():
-    committed, _, ended = agreed(batches(whole(5), whole(10), whole(-10)), stored=[("a", MAX_INTEGER - 9)])
-    assert committed == b"1"
-    assert "transaction 2 was refused" in ended
-
-
 def test_increments_up_to_the_limit_and_back_are_committed():
     committed, states, ended = agreed(batches(whole(MAX_INTEGER), whole(-MAX_INTEGER), whole(-MAX_INTEGER), whole(7)))
     assert (committed, ended) == (b"4", "done")
@@ -104,41 +81,41 @@ def test_numbers_near_the_limit_that_no_transaction_leads_beyond_it_are_committe
     assert (committed, ended) == (b"5", "done")
 
 
-@pytest.mark.parametrize("after", [("whole", "put", "a", 1), ("whole", "delete", "a")], ids=["put", "delete"])
-@pytest.mark.parametrize("stored", [MAX_INTEGER, -MAX_INTEGER, "not a number"], ids=str)
-def test_increments_that_a_later_put_or_delete_makes_void_are_refused_as_alone(after, stored):
-    by = -1 if stored == -MAX_INTEGER else 1
-    committed, _, ended = agreed(batches([("whole", "increment", "b", 1)], whole(by), [after]), stored=[("a", stored)])
+UP, DOWN = ("parts", "increment", "a", HUGE), ("parts", "increment", "a", -HUGE)
+TO_THE_LIMIT, TO_ZERO = ("whole", "put", "a", MAX_INTEGER), ("parts", "put", "a", 0.0)
+VOIDING = [("whole", "put", "a", 1), ("whole", "delete", "a")]
+ONE_OF_B = [("whole", "increment", "b", 1)]
+REFUSED: dict[str, tuple[list[Any], Any]] = {
+    "increments that cancel within a group": ([whole(MAX_INTEGER), whole(MAX_INTEGER), whole(-MAX_INTEGER)], None),
+    "increments that cancel on a stored number": ([whole(5), whole(10), whole(-10)], MAX_INTEGER - 9),
+    **{
+        f"increments of {stored} that a later {after[1]} makes void": (
+            [ONE_OF_B, whole(-1 if stored == -MAX_INTEGER else 1), [after]],
+            stored,
+        )
+        for after in VOIDING
+        for stored in (MAX_INTEGER, -MAX_INTEGER, "not a number")
+    },
+    "a number that was put and led beyond": ([[TO_THE_LIMIT], whole(1), whole(-1)], None),
+    "what one transaction puts beyond, though a later one puts something else": (
+        [whole(1), [TO_THE_LIMIT, *whole(1)], [("whole", "put", "a", 0)]],
+        None,
+    ),
+    "floats through infinity and back": ([[UP], [UP], [DOWN]], None),
+    "floats through infinity that are put": ([[UP], [UP], [TO_ZERO]], None),
+    "floats through infinity that are deleted": ([[UP], [UP], [("parts", "delete", "a")]], None),
+    "floats beyond the finite numbers within one transaction": ([whole(1), [UP, UP], [TO_ZERO]], None),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_transaction_leads_beyond_a_limit_is_refused_as_alone(name):
+    transactions, stored = REFUSED[name]
+    committed, _, ended = agreed(batches(*transactions), stored=[] if stored is None else [("a", stored)])
     assert committed == b"1"
     assert "transaction 2 was refused" in ended
-
-
-def test_a_number_that_was_put_and_led_beyond_the_limit_is_refused_as_alone():
-    committed, _, ended = agreed(batches([("whole", "put", "a", MAX_INTEGER)], whole(1), whole(-1)))
-    assert committed == b"1"
-    assert "transaction 2 was refused" in ended
-
-
-def test_what_one_transaction_puts_beyond_the_limit_is_refused_though_a_later_one_puts_something_else():
-    first = [("whole", "put", "a", MAX_INTEGER), ("whole", "increment", "a", 1)]
-    committed, _, ended = agreed(batches(whole(1), first, [("whole", "put", "a", 0)]))
-    assert committed == b"1"
-    assert "transaction 2 was refused" in ended
-
-
-def test_floats_through_infinity_are_refused_as_alone():
-    up, down = [("parts", "increment", "a", HUGE)], [("parts", "increment", "a", -HUGE)]
-    for last in (down, [("parts", "put", "a", 0.0)], [("parts", "delete", "a")]):
-        committed, _, ended = agreed(batches(up, up, last))
-        assert committed == b"1"
-        assert "transaction 2 was refused" in ended
-
-
-def test_floats_that_leave_the_finite_numbers_within_one_transaction_are_refused():
-    up = ("parts", "increment", "a", HUGE)
-    committed, _, ended = agreed(batches(whole(1), [up, up], [("parts", "put", "a", 0.0)]))
-    assert committed == b"1"
-    assert "transaction 2 was refused" in ended
+    if name == "increments that cancel within a group":
+        assert "transaction 2 was refused: state key '{limits}:whole' field 'a' would leave" in ended
 
 
 near = st.sampled_from([MAX_INTEGER, -MAX_INTEGER, MAX_INTEGER - 1, 2**52, -(2**52)]) | st.integers(-3, 3)

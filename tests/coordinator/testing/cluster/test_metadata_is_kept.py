@@ -6,18 +6,13 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.opaque import (
-    OpaquePartitionedEmitter,
-)
+from coordinator.spouts.opaque import OpaquePartitionedEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import ListState
-from state.errors import FailedException
+from state import FailedException, ListState
+from tests.support.runs.collecting import Collecting
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 ROWS, TAKE = 24, 2
@@ -100,52 +95,53 @@ class OpaqueReader(OpaquePartitionedEmitter):
         return position
 
 
-EVERY_KIND = [
-    WholeSpout(Cutter, Reader),
-    PartitionedSpout(OnePartition, PartitionReader),
-    OpaqueSpout(OneOpaquePartition, OpaqueReader),
-]
+every_kind = pytest.mark.parametrize(
+    "spout",
+    [
+        WholeSpout(Cutter, Reader),
+        PartitionedSpout(OnePartition, PartitionReader),
+        OpaqueSpout(OneOpaquePartition, OpaqueReader),
+    ],
+    ids=lambda spout: type(spout).__name__,
+)
 
 
-class Keep(BaseBatchBolt, ICommitter):
+def topology(spout):
+    builder = TransactionalTopologyBuilder("moving", "numbers", spout)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("numbers")
+    return builder.build()
+
+
+class Keep(Collecting):
     """Keeps the numbers; fails attempts of the third transaction twice, so that later ones are replayed."""
 
     numbers = ListState("numbers", value=int)
     failures = 0
 
-    def execute(self, tup):
-        self.__dict__.setdefault("found", []).append(tup["number"])
-
     def finish_batch(self):
         if self.attempt.txid == 3 and Keep.failures < 2:
             Keep.failures += 1
             raise FailedException("again")
-        self.numbers.extend(self.__dict__.get("found", []))
+        self.numbers.extend(self.column("number"))
 
 
-@pytest.mark.parametrize("spout", EVERY_KIND, ids=lambda spout: type(spout).__name__)
+@every_kind
 @pytest.mark.parametrize("window", [1, 4, 8])
-def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(spout, window):
+def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(cluster, spout, window):
     Keep.failures = 0
-    builder = TransactionalTopologyBuilder("moving", "numbers", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("numbers")
-    with LocalCluster(seed=5) as cluster:
-        run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=window))
-        run.run_until_idle()
-        assert run.state("numbers") == list(range(ROWS))
-        assert Keep.failures == 2
+    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=window))
+    run.run_until_idle()
+    assert run.state("numbers") == list(range(ROWS))
+    assert Keep.failures == 2
 
 
-@pytest.mark.parametrize("spout", EVERY_KIND, ids=lambda spout: type(spout).__name__)
-def test_a_run_that_goes_on_where_another_was_abandoned_is_not_misled_either(spout):
+@every_kind
+def test_a_run_that_goes_on_where_another_was_abandoned_is_not_misled_either(cluster, spout):
     Keep.failures = 2
-    builder = TransactionalTopologyBuilder("moving", "numbers", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("numbers")
-    with LocalCluster(seed=5) as cluster:
-        abandoned = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=4))
-        while abandoned.statistics.committed < 2:
-            abandoned.tick()
-        abandoned.close()
-        run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=4))
-        run.run_until_idle()
-        assert run.state("numbers") == list(range(ROWS))
+    abandoned = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=4))
+    while abandoned.statistics.committed < 2:
+        abandoned.tick()
+    abandoned.close()
+    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=4))
+    run.run_until_idle()
+    assert run.state("numbers") == list(range(ROWS))

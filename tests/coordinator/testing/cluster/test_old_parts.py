@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
 from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state import HashState
+from tests.support.runs.collecting import Collecting
 
 OLD, NEW = date(2001, 2, 3), date(2201, 2, 3)
 KEPT_FROM = date(2200, 1, 1)
 
 
-class CountViews(BaseBatchBolt, ICommitter):
+class CountViews(Collecting):
     """Counts views a day, in days that expire, in days that stay until a date at least, and without an end."""
 
     by_day = HashState("by_day").per("day", date, expire_at=lambda day: day + timedelta(days=90))
@@ -24,14 +23,8 @@ class CountViews(BaseBatchBolt, ICommitter):
     total = HashState("total")
     found = HashState("found")
 
-    def prepare(self, conf: Any, context: Any, collector: Any, attempt: Any) -> None:
-        self.days: list[date] = []
-
-    def execute(self, tup: Any) -> None:
-        self.days.append(tup["day"])
-
     def finish_batch(self) -> None:
-        for day in self.days:
+        for day in self.column("day"):
             self.found.increment("views", self.by_day[day].get("views") or 0)
             self.by_day[day].increment("views")
             self.kept[day].increment("views")

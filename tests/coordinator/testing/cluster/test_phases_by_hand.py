@@ -11,8 +11,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.testing.cluster.attempt_book import AttemptEnd
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
+from state import FailedException, HashState, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
 from tests.support.scenarios.playing import leftovers
 from tests.support.topologies.components import Count, Lines, Pass, build
 
@@ -38,6 +37,20 @@ def counted(transactions: int) -> dict[str, int]:
     return {f"lines of {txid}": 4 for txid in range(1, transactions + 1)}
 
 
+def holding(cluster, phase, *txids, options=FOUR):
+    """A run that has come to rest with these phases held."""
+    run = cluster.submit(counting(), options=options)
+    run.hold(phase, *txids)
+    run.run_until_idle()
+    return run
+
+
+def moved(act, *arguments):
+    """Does something to a run, and lets it come to rest."""
+    act(*arguments)
+    act.__self__.run_until_idle()
+
+
 def held(run) -> list[tuple[int, str]]:
     return [(held.attempt.txid, held.phase) for held in run.held()]
 
@@ -47,9 +60,7 @@ def ends(run, txid: int) -> list[tuple[str, str | None]]:
 
 
 def test_a_transaction_whose_processing_phase_is_held_keeps_itself_and_later_ones_from_their_commit(cluster):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold("processing", 2)
-    run.run_until_idle()
+    run = holding(cluster, "processing", 2)
     assert (held(run), run.state("counts"), run.is_done) == ([(2, "processing")], counted(1), False)
     run.ack(2)
     assert run.state("counts") == counted(1)  # it takes effect when the run is moved
@@ -59,16 +70,12 @@ def test_a_transaction_whose_processing_phase_is_held_keeps_itself_and_later_one
 
 
 def test_a_processing_phase_that_is_failed_by_hand_is_replayed_with_all_later_ones(cluster):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold("processing", 2)
-    run.run_until_idle()
+    run = holding(cluster, "processing", 2)
     first = run.held()[0].attempt
-    run.fail(2, "as if a count were wrong")
-    run.run_until_idle()
+    moved(run.fail, 2, "as if a count were wrong")
     assert held(run) == [(2, "processing")]  # the replay, too
     assert run.held()[0].attempt != first
-    run.release("processing", 2)
-    run.run_until_idle()
+    moved(run.release, "processing", 2)
     assert run.state("counts") == counted(4)
     assert ends(run, 1) == [("committed", None)]
     assert ends(run, 2) == [("failed", "processing"), ("committed", None)]
@@ -78,16 +85,12 @@ def test_a_processing_phase_that_is_failed_by_hand_is_replayed_with_all_later_on
 
 
 def test_a_transaction_whose_commit_phase_is_held_has_run_alone_and_published_nothing(cluster):
-    run = cluster.submit(counting(), options=RunOptions(max_spout_pending=8, commit_group_max=8))
-    run.hold("commit", 3)
-    run.run_until_idle()
+    run = holding(cluster, "commit", 3, options=RunOptions(max_spout_pending=8, commit_group_max=8))
     assert (held(run), run.state("counts"), run.statistics.commit_groups) == ([(3, "commit")], counted(2), 1)
-    run.fail(3)
-    run.run_until_idle()
+    moved(run.fail, 3)
     assert (held(run), run.state("counts")) == ([(3, "commit")], counted(2))
     assert ends(run, 3) == [("failed", "commit"), ("under way", None)]
-    run.ack(3)
-    run.run_until_idle()
+    moved(run.ack, 3)
     assert (run.is_done, run.state("counts"), run.statistics.commit_groups) == (True, counted(4), 3)
 
 
@@ -101,8 +104,7 @@ def test_a_group_that_is_under_way_already_is_held_as_a_whole(cluster, end):
     run.run_until_idle()
     assert (held(run), run.state("counts")) == ([(2, "commit")], {})
     getattr(run, end)(2)
-    run.release("commit")
-    run.run_until_idle()
+    moved(run.release, "commit")
     assert (run.is_done, run.state("counts")) == (True, counted(3))
     assert ends(run, 1) == [("committed", None)]
 
@@ -138,34 +140,25 @@ def test_the_coordinators_steps_can_be_played_by_hand_on_a_whole_topology(cluste
 
 
 def test_what_is_held_is_dropped_with_a_lower_transaction_that_fails(cluster):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold("processing", 2, 3)
-    run.run_until_idle()
+    run = holding(cluster, "processing", 2, 3)
     run.fail(2)
     run.tick()
     assert (held(run), ends(run, 3)[0]) == ([], ("dropped", "processing"))
-    run.release("processing")
-    run.run_until_idle()
+    moved(run.release, "processing")
     assert run.state("counts") == counted(4)
 
 
 def test_an_ack_that_arrives_after_the_attempt_was_dropped_is_ignored(cluster):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold("processing", 2, 3)
-    run.run_until_idle()
+    run = holding(cluster, "processing", 2, 3)
     run.fail(2)
-    run.ack(3)
-    run.run_until_idle()
+    moved(run.ack, 3)
     assert held(run) == [(2, "processing"), (3, "processing")]
     assert ends(run, 3) == [("dropped", "processing"), ("under way", None)]
 
 
 def test_failing_by_hand_counts_towards_the_replay_limit(cluster):
-    run = cluster.submit(counting(), options=RunOptions(max_attempts=2))
-    run.hold("commit", 2)
-    run.run_until_idle()
-    run.fail(2)
-    run.run_until_idle()
+    run = holding(cluster, "commit", 2, options=RunOptions(max_attempts=2))
+    moved(run.fail, 2)
     run.fail(2, "again")
     with pytest.raises(ReplayLimitError, match=r"txid 2 failed 2 times.*by hand\[0\]: again"):
         run.run_until_idle()
@@ -175,15 +168,11 @@ def test_failing_by_hand_counts_towards_the_replay_limit(cluster):
 
 @pytest.mark.parametrize("phase", ["processing", "commit"])
 def test_a_phase_held_longer_than_the_message_timeout_fails(cluster, caplog, phase):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold(phase, 2)
-    run.run_until_idle()
-    run.advance_time(60)
-    run.run_until_idle()
+    run = holding(cluster, phase, 2)
+    moved(run.advance_time, 60)
     assert held(run) == [(2, phase)]
     run.advance_time(1)
-    run.release(phase)
-    run.run_until_idle()
+    moved(run.release, phase)
     assert run.attempts(2)[0].reason == f"by hand[0]: its {phase} phase exceeded the message timeout"
     assert ends(run, 2) == [("failed", phase), ("committed", None)]
     assert run.state("counts") == counted(4)
@@ -195,17 +184,13 @@ def test_the_time_of_a_held_commit_phase_begins_when_it_has_run(cluster, caplog)
     run.hold("commit", 1)
     while not run._coordinator._machine._commits.phase:
         run.tick()
-    run.advance_time(40)
-    run.run_until_idle()
-    run.advance_time(40)
-    run.run_until_idle()
+    moved(run.advance_time, 40)
+    moved(run.advance_time, 40)
     assert (held(run), caplog.messages) == ([(1, "commit")], [])
 
 
 def test_what_is_not_held_can_neither_be_acked_nor_failed(cluster):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold("processing", 2)
-    run.run_until_idle()
+    run = holding(cluster, "processing", 2)
     with pytest.raises(ValueError, match=r"no phase of transaction 3 is held; held: processing of 2:\w+$"):
         run.ack(3)
     run.ack(2)
@@ -227,9 +212,7 @@ def test_by_hand_says_how_phases_of_transactions_are_held(cluster):
 
 
 def test_a_run_that_is_closed_with_a_phase_held_leaves_nothing_and_the_next_one_is_exact(cluster):
-    run = cluster.submit(counting(), options=FOUR)
-    run.hold("commit", 2)
-    run.run_until_idle()
+    run = holding(cluster, "commit", 2)
     run.close()
     assert leftovers(run) == []
     cluster.submit(counting()).run_until_idle()
@@ -334,8 +317,7 @@ def test_a_wave_that_is_given_up_is_told_of_its_attempts(cluster):
     run = cluster.submit(counting(), options=FOUR)
     for _ in range(6):
         run.tick()
-    run.advance_time(61)
-    run.run_until_idle()
+    moved(run.advance_time, 61)
     assert [record.end for record in run.attempts(1)] == ["failed", "committed"]
     assert run.attempts(1)[0].reason.startswith("it exceeded the message timeout of 60 s and was cancelled")
     assert run.state("counts") == counted(4)

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinated_bolt.components.task_hook import AckInfo, FailInfo, ITaskHook
-from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, AckInfo, BaseBasicBolt, BaseRichBolt, FailInfo, ITaskHook, is_tick
 from coordinator.spouts.memory import FeederSpout
 from state.errors import FailedException, UserCodeError
 from tests.support.topologies.plain_components import Identity, Sink, fed_builder, start
@@ -71,7 +68,8 @@ class Picky(BaseBasicBolt):
 def run_of(hook, *values, bolt=None):
     builder = fed_builder()
     builder.set_bolt("bolt", bolt or Picky()).shuffle_grouping("spout")
-    builder.add_task_hook(hook)
+    if hook is not None:
+        builder.add_task_hook(hook)
     run = start(builder)
     for value in values:
         run.feed("spout", [value], f"id of {value}")
@@ -82,22 +80,11 @@ def run_of(hook, *values, bolt=None):
 def test_a_hook_of_the_topology_sees_emits_executes_acks_and_failures_of_every_task():
     run_of(Hook(), "a", "bad").close()
     of = {name: [line[1:] for line in LOG if line[0] == name] for name in ("spout", "bolt")}
-    assert of["bolt"] == [
-        ("prepare",),
-        ("emit", ("a",), 0),
-        ("bolt_ack", ("a",)),
-        ("execute", ("a",)),
-        ("bolt_fail", ("bad",)),
-        ("execute", ("bad",)),
-        ("cleanup",),
-    ]
+    of_a = [("emit", ("a",), 0), ("bolt_ack", ("a",)), ("execute", ("a",))]
+    assert of["bolt"] == [("prepare",), *of_a, ("bolt_fail", ("bad",)), ("execute", ("bad",)), ("cleanup",)]
     assert of["spout"][0] == ("prepare",)
-    assert sorted(of["spout"][1:-1]) == [
-        ("emit", ("a",), 1),
-        ("emit", ("bad",), 1),
-        ("spout_ack", "id of a"),
-        ("spout_fail", "id of bad"),
-    ]
+    emitted = [("emit", ("a",), 1), ("emit", ("bad",), 1)]
+    assert sorted(of["spout"][1:-1]) == [*emitted, ("spout_ack", "id of a"), ("spout_fail", "id of bad")]
     assert of["spout"][-1] == ("cleanup",)
 
 
@@ -125,11 +112,7 @@ class Own(BaseRichBolt):
 
 
 def test_a_bolt_may_add_a_hook_of_its_own():
-    builder = fed_builder()
-    builder.set_bolt("bolt", Own()).shuffle_grouping("spout")
-    run = start(builder)
-    run.feed("spout", ["a"], 1)
-    run.run_until_idle()
+    run_of(None, "a", bolt=Own())
     assert LOG == [("bolt", "prepare"), ("bolt", "bolt_ack", ("a",)), ("bolt", "execute", ("a",))]
 
 

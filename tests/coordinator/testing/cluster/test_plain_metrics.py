@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.task_hook import ExecuteInfo, ITaskHook
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, ExecuteInfo, ITaskHook
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from state.errors import FailedException
 from tests.support.tasks.wirings import Calls

@@ -7,16 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
-from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, is_tick
+from coordinator import FeederSpout, LocalCluster, PlainRun, RunOptions, TopologyBuilder
 from coordinator.testing.cluster import plain_run
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.plain_run import PlainRun
-from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, TopologyError, UserCodeError
 from tests.support.topologies.plain_components import Identity, Numbers, Sink, fed_builder, start
 
@@ -42,13 +35,6 @@ class Life(BaseRichBolt):
         Life.log.append("cleanup")
 
 
-class Endless(BaseSpout):
-    output_fields = ("value",)
-
-    def next_tuple(self):
-        self.collector.emit([1])
-
-
 class LivingSpout(FeederSpout):
     def open(self, conf, context, collector):
         super().open(conf, context, collector)
@@ -71,6 +57,14 @@ def _new_life():
     Numbers.failed.clear()
 
 
+def run_of(name, bolt, conf=None, *, spout=None, parallelism=1, **options):
+    """A run of one bolt below a spout, by default one that is fed."""
+    builder = TopologyBuilder("test")
+    builder.set_spout("spout", spout or FeederSpout(("value",)))
+    builder.set_bolt(name, bolt, parallelism=parallelism).shuffle_grouping("spout")
+    return start(builder, conf, **options)
+
+
 def held_builder():
     builder = fed_builder()
     builder.set_bolt("held", Identity()).shuffle_grouping("spout")
@@ -87,6 +81,11 @@ def feed(run, message_id, value=0):
     run.run_until_idle()
 
 
+def ends(run):
+    """The messages that were acked, those that failed, and how many are pending."""
+    return run.acked("spout"), run.failed("spout"), run.pending_count("spout")
+
+
 # time
 
 
@@ -100,11 +99,9 @@ def test_an_unacked_message_fails_between_t_and_2t_at_the_second_rotation(emitte
     age_s = fails_at - emitted_at
     assert T < age_s <= 2 * T
     run.advance_time(age_s - 0.001)
-    assert run.failed("spout") == []
-    assert run.pending_count("spout") == 1
+    assert ends(run) == ([], [], 1)
     run.advance_time(0.001)
-    assert run.failed("spout") == ["m"]
-    assert run.pending_count("spout") == 0
+    assert ends(run) == ([], ["m"], 0)
 
 
 def test_an_ack_that_comes_after_the_timeout_changes_nothing():
@@ -130,10 +127,7 @@ def test_a_reset_keeps_a_message_from_timing_out():
 
 
 def test_trees_their_spout_has_given_up_do_not_stay_with_the_ackers():
-    builder = fed_builder()
-    builder.set_bolt("held", Identity()).shuffle_grouping("spout")
-    builder.set_message_timeout_s(T)
-    run = start(builder, by_hand=("held",))
+    run = held_run()
     for number in range(5):
         feed(run, number)
     (acker,) = run._ackers
@@ -169,7 +163,7 @@ def test_without_ackers_messages_are_acked_at_once_and_never_fail_whatever_bolts
     run.fail(run.waiting("held")[0])
     run.advance_time(10 * T)
     run.run_until_idle()
-    assert (run.acked("spout"), run.failed("spout"), run.pending_count("spout")) == (["m"], [], 0)
+    assert ends(run) == (["m"], [], 0)
 
 
 def test_a_message_without_id_is_not_tracked():
@@ -178,13 +172,11 @@ def test_a_message_without_id_is_not_tracked():
     run.fail(run.waiting("held")[0])
     run.advance_time(10 * T)
     run.run_until_idle()
-    assert (run.acked("spout"), run.failed("spout"), run.pending_count("spout")) == ([], [], 0)
+    assert ends(run) == ([], [], 0)
 
 
 def test_bolts_that_ask_for_ticks_get_them_at_their_period():
-    builder = fed_builder()
-    builder.set_bolt("life", Life(), parallelism=2).shuffle_grouping("spout")
-    run = start(builder, {TICK_TUPLE_FREQ_SECS: 3})
+    run = run_of("life", Life(), {TICK_TUPLE_FREQ_SECS: 3}, parallelism=2)
     Life.log.clear()
     run.advance_time(2.9)
     run.run_until_idle()
@@ -218,26 +210,14 @@ def test_a_tick_period_that_is_no_time_is_refused(period):
 
 
 def test_bolts_are_prepared_before_spouts_open_and_all_are_closed_once():
-    builder = TopologyBuilder("test")
-    builder.set_spout("spout", LivingSpout(("value",)))
-    builder.set_bolt("life", Life(), parallelism=2).shuffle_grouping("spout")
-    run = start(builder)
+    run = run_of("life", Life(), spout=LivingSpout(("value",)), parallelism=2)
     run.feed("spout", ["x"])
     run.run_until_idle()
     run.deactivate()
     run.close()
     run.close()
-    assert Life.log == [
-        "prepare 0 of 2",
-        "prepare 1 of 2",
-        "open",
-        "activate",
-        "execute x",
-        "deactivate",
-        "close",
-        "cleanup",
-        "cleanup",
-    ]
+    assert Life.log[:5] == ["prepare 0 of 2", "prepare 1 of 2", "open", "activate", "execute x"]
+    assert Life.log[5:] == ["deactivate", "close", "cleanup", "cleanup"]
 
 
 def test_an_inactive_topology_emits_nothing_and_finishes_what_is_under_way():
@@ -255,9 +235,7 @@ def test_an_inactive_topology_emits_nothing_and_finishes_what_is_under_way():
 
 
 def test_a_closed_run_calls_no_user_code_any_more():
-    builder = fed_builder()
-    builder.set_bolt("life", Life()).shuffle_grouping("spout")
-    run = start(builder)
+    run = run_of("life", Life())
     run.feed("spout", ["a"])
     run.close()
     Life.log.clear()
@@ -268,9 +246,7 @@ def test_a_closed_run_calls_no_user_code_any_more():
 
 
 def test_what_user_code_raises_ends_the_run_and_every_task_is_closed_still():
-    builder = fed_builder()
-    builder.set_bolt("life", Life()).shuffle_grouping("spout")
-    run = start(builder)
+    run = run_of("life", Life())
     run.feed("spout", ["bad"], "m")
     with pytest.raises(UserCodeError, match=r"component 'life', task 0, at tuple Tuple\(spout/default: value='bad'\)"):
         run.run_until_idle()
@@ -337,10 +313,7 @@ def test_tasks_share_no_values():
 
 def test_an_endless_spout_is_stopped_by_the_bound_of_run_until_idle(monkeypatch):
     monkeypatch.setattr(plain_run, "STEP_LIMIT", 100)
-    builder = TopologyBuilder("test")
-    builder.set_spout("spout", Endless())
-    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
-    run = start(builder)
+    run = run_of("sink", Sink(), spout=Occasional(every=1))
     with pytest.raises(RuntimeError, match="the run is not idle after 100 steps"):
         run.run_until_idle()
     run.deactivate()
@@ -348,22 +321,22 @@ def test_an_endless_spout_is_stopped_by_the_bound_of_run_until_idle(monkeypatch)
 
 
 class Occasional(BaseSpout):
-    """Has a tuple every third time it is asked."""
+    """Has a tuple every so many times it is asked."""
 
     output_fields = ("value",)
     asked = 0
 
+    def __init__(self, every=3):
+        self.every = every
+
     def next_tuple(self):
         self.asked += 1
-        if self.asked % 3 == 0:
+        if self.asked % self.every == 0:
             self.collector.emit([self.asked])
 
 
 def test_a_spout_that_had_nothing_is_asked_again_by_the_next_tick():
-    builder = TopologyBuilder("test")
-    builder.set_spout("spout", Occasional())
-    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
-    run = start(builder)
+    run = run_of("sink", Sink(), spout=Occasional())
     for _ in range(30):
         run.tick()
     assert [values for _, values in run.emitted("spout")][:3] == [[3], [6], [9]]
@@ -405,24 +378,19 @@ def test_only_what_waits_can_be_handled():
         start(held_builder(), by_hand=("spout",))
 
 
-def test_only_feeders_are_fed_and_only_what_is_there_is_asked_for():
-    builder = TopologyBuilder("test")
-    builder.set_spout("numbers", Numbers(1))
-    builder.set_bolt("sink", Sink()).shuffle_grouping("numbers")
-    run = start(builder)
-    with pytest.raises(TopologyError, match="spout 'numbers' cannot be fed: it is not a FeederSpout"):
-        run.feed("numbers", [1])
-    with pytest.raises(TopologyError, match=r"the topology has no spout 'nobody'; it has \['numbers'\]"):
-        run.feed("nobody", [1])
-
-
-def test_text_where_a_list_is_wanted_is_refused_with_the_list():
-    builder = fed_builder()
-    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
-    with pytest.raises(TopologyError, match=r"by_hand takes a list of component ids, not 'sink'; write \['sink'\]"):
-        start(builder, by_hand="sink")
-    with pytest.raises(TopologyError, match=r"feed takes a list of values, not 'x'; write \['x'\]"):
-        start(builder).feed("spout", "x")
+def test_only_feeders_are_fed_lists_and_only_what_is_there_is_asked_for():
+    numbers, fed = run_of("sink", Sink(), spout=Numbers(1)), run_of("sink", Sink())
+    for refused, said in (
+        (lambda: numbers.feed("spout", [1]), "spout 'spout' cannot be fed: it is not a FeederSpout"),
+        (lambda: numbers.feed("nobody", [1]), r"the topology has no spout 'nobody'; it has \['spout'\]"),
+        (lambda: fed.feed("spout", "x"), r"feed takes a list of values, not 'x'; write \['x'\]"),
+        (
+            lambda: run_of("sink", Sink(), by_hand="sink"),
+            r"by_hand takes a list of component ids, not 'sink'; write \['sink'\]",
+        ),
+    ):
+        with pytest.raises(TopologyError, match=said):
+            refused()
 
 
 @pytest.mark.parametrize("given", [{"options": RunOptions()}, {"frame_fault": lambda frame: [frame]}])
@@ -468,12 +436,8 @@ def test_words_are_counted_one_by_one_and_all_together(seed):
     for word in ("nathan", "bob", "joey", "nathan"):
         run.feed("spout", [word], word)
     run.run_until_idle()
-    assert sorted(values for _, values in run.emitted("words")) == [
-        ["bob", 1],
-        ["joey", 1],
-        ["nathan", 1],
-        ["nathan", 2],
-    ]
+    counted = sorted(values for _, values in run.emitted("words"))
+    assert counted == [["bob", 1], ["joey", 1], ["nathan", 1], ["nathan", 2]]
     assert [values for _, values in run.emitted("all")] == [[1], [2], [3], [4]]
     assert sorted(run.acked("spout")) == ["bob", "joey", "nathan", "nathan"]
 
@@ -514,10 +478,7 @@ class FailsOnce(BaseBasicBolt):
 
 def test_a_spout_that_emits_again_what_failed_gets_it_through():
     FailsOnce.failed.clear()
-    builder = TopologyBuilder("test")
-    builder.set_spout("spout", Numbers(5))
-    builder.set_bolt("shaky", FailsOnce()).shuffle_grouping("spout")
-    run = start(builder)
+    run = run_of("shaky", FailsOnce(), spout=Numbers(5))
     assert isinstance(run, PlainRun)
     run.run_until_idle()
     assert Numbers.failed == Numbers.acked == dict.fromkeys(range(5), 1)

@@ -6,7 +6,6 @@ is good for is shown by taking guards out: every planted bug has to be found amo
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from functools import reduce
 from operator import xor
@@ -15,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from committers.group_commit import decide_group
@@ -25,21 +24,15 @@ from coordinator.testing.cluster.batch_tasks import CommittingTask
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from state.kinds.session import StateSession
+from tests.support.runs.scenario_runs import drawn_at_length
 from tests.support.scenarios.playing import RandomFrameFaults, play
 from tests.support.scenarios.random_topologies import Scenario, random_scenario
-
-EXAMPLES = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", "150"))
 
 scenarios = st.randoms(use_true_random=False).map(random_scenario)
 
 
 @pytest.mark.timeout(1800)
-@settings(
-    deadline=None,
-    max_examples=EXAMPLES,
-    derandomize=EXAMPLES == 150,
-    database=None,
-)
+@drawn_at_length(150)
 @given(scenarios)
 def test_every_commit_leaves_the_state_of_the_fold_and_a_run_leaves_nothing_else(scenario: Scenario):
     play(scenario, watch=lambda run: event(f"failed attempts: {min(run.statistics.failed_attempts, 5)}"))

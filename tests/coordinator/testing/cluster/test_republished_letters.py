@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import JsonLines
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -19,8 +19,8 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start import republish_choice
-from state import HashState, ListState
-from state.errors import StateRefusedError, TopologyError, UserCodeError
+from state import HashState, ListState, StateRefusedError, TopologyError, UserCodeError
+from tests.support.runs.collecting import Collecting
 from tests.support.topologies.refusing import refused_by, refusing
 
 BATCHES = [[1, 2], [3, 4], [5, 7, 9], [8], [13]]
@@ -44,25 +44,26 @@ class Sort(BaseBatchBolt):
             self.collector.emit([number, f"task {self.context.task_index}"], "odd" if number % 2 else "even")
 
 
-class Keep(BaseBatchBolt, ICommitter):
-    """Adds up numbers by the stream they came on, and keeps the txids; refuses those in `refused`."""
+class Refusing(Collecting):
+    """Refuses numbers in `refused`."""
 
-    sums = HashState("sums")
-    txids = ListState("txids", value=int)
     refused: ClassVar[set[int]] = set()
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.kept: list[Any] = []
 
     def execute(self, tup):
         if tup["number"] in self.refused:
             self.collector.dead_letter(tup, "not yet")
         else:
-            self.kept.append(tup)
+            super().execute(tup)
+
+
+class Keep(Refusing):
+    """Adds up numbers by the stream they came on, and keeps the txids."""
+
+    sums = HashState("sums")
+    txids = ListState("txids", value=int)
 
     def finish_batch(self):
-        for tup in self.kept:
+        for tup in self.tuples:
             assert (tup.source_component, tup.fields) == ("sort", ("number", "place"))
             self.sums.increment(tup.stream_id, tup["number"])
         self.txids.append(self.attempt.txid)
@@ -91,17 +92,19 @@ def cluster():
         yield made
 
 
-def ran(cluster: LocalCluster, topology: Topology, **more: Any) -> Any:
+def ran(
+    cluster: LocalCluster, topology: Topology, *, sort: Iterable[int] = (), keep: Iterable[int] = (), **more: Any
+) -> Any:
+    """A run to its end, in which these numbers are refused."""
+    Sort.refused, Keep.refused = set(sort), set(keep)
     run = cluster.submit(topology, options=WIDE, **more)
     run.run_until_idle()
     return run
 
 
 def test_letters_are_published_once_and_bear_the_names_they_were_emitted_under(cluster: LocalCluster) -> None:
-    Sort.refused, Keep.refused = {1, 4}, {7, 8}
-    first = ran(cluster, sorting())
+    first = ran(cluster, sorting(), sort={1, 4}, keep={7, 8})
     assert first.state("sums") == {"even": 2, "odd": 3 + 5 + 9 + 13}
-    Sort.refused, Keep.refused = set(), set()
     second = ran(cluster, sorting(), republish_letters="all")
     assert second.is_done
     assert second.dead_letters() == []
@@ -113,26 +116,20 @@ def test_letters_are_published_once_and_bear_the_names_they_were_emitted_under(c
 
 
 def test_a_letter_refused_again_is_a_letter_of_the_new_transaction(cluster: LocalCluster) -> None:
-    Keep.refused = {7, 8}
-    ran(cluster, sorting())
-    Keep.refused = {8}
-    run = ran(cluster, sorting(), republish_letters="all")
+    ran(cluster, sorting(), keep={7, 8})
+    run = ran(cluster, sorting(), keep={8}, republish_letters="all")
     assert [(one.letter_id, one["number"], one.reason) for one in run.dead_letters()] == [("6.0", 8, "not yet")]
     assert run.state("sums")["odd"] == 1 + 3 + 5 + 7 + 9 + 13
 
 
 def test_only_the_letters_of_the_components_named_are_replayed(cluster: LocalCluster) -> None:
-    Sort.refused, Keep.refused = {1}, {8}
-    ran(cluster, sorting())
-    Sort.refused, Keep.refused = set(), set()
+    ran(cluster, sorting(), sort={1}, keep={8})
     run = ran(cluster, sorting(), republish_letters=["keep"])
     assert [one.component_id for one in run.dead_letters()] == ["sort"]
 
 
 def test_single_letters_are_replayed(cluster: LocalCluster) -> None:
-    Sort.refused = {1, 2, 9}
-    ran(cluster, sorting())
-    Sort.refused = set()
+    ran(cluster, sorting(), sort={1, 2, 9})
     run = ran(cluster, sorting(), republish_letters=[(1, 1)])
     assert [(one.letter_id, one["number"]) for one in run.dead_letters()] == [("1.0", 1), ("3.0", 9)]
     with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter 1\.1; `txbatch dead-letters list"):
@@ -147,9 +144,7 @@ OTHER = FixedBatchesSpout([[[number] for number in batch] for batch in [[6], *BA
 
 
 def test_a_replay_reads_no_input_and_does_not_ask_which_it_is(cluster: LocalCluster) -> None:
-    Sort.refused = {1}
-    expected = ran(cluster, sorting()).state("sums") | {"odd": 1 + 3 + 5 + 7 + 9 + 13}
-    Sort.refused = set()
+    expected = ran(cluster, sorting(), sort={1}).state("sums") | {"odd": 1 + 3 + 5 + 7 + 9 + 13}
     replayed = ran(cluster, sorting(OTHER), republish_letters="all")
     assert replayed.is_done
     assert replayed.state("sums") == expected
@@ -192,7 +187,6 @@ def test_the_input_continues_after_a_replay_as_if_there_had_been_none(
     while first.statistics.committed < committed:
         first.tick()
     first.close()
-    Sort.refused = set()
     replayed = ran(cluster, sorting(spout()), republish_letters="all")
     assert replayed.dead_letters() == []
     last = ran(cluster, sorting(spout()))
@@ -239,8 +233,8 @@ def test_a_replay_that_dies_at_any_moment_is_finished_by_the_next_one(seed: int)
     many = FixedBatchesSpout([[[number] for number in range(start, start + 90)] for start in (1, 91, 181)], ["number"])
     total = {"odd": sum(range(1, 271, 2)), "even": sum(range(2, 271, 2))}
     with LocalCluster(seed=seed) as cluster:
-        Keep.refused = {number for number in range(1, 271) if draw.random() < 0.9}  # three transactions of letters
-        ran(cluster, sorting(many))
+        refused = {number for number in range(1, 271) if draw.random() < 0.9}  # three transactions of letters
+        ran(cluster, sorting(many), keep=refused)
         Keep.refused = set()
         deaths = 0
         while cluster.client.zcard("{sorting}:txbatch:dead_letters"):
@@ -277,25 +271,17 @@ class Point(BaseBatchBolt):
         self.collector.emit_direct(tasks[(tup["number"] - 1) % 3], [tup["number"]], "pointed")
 
 
-class Told(BaseBatchBolt, ICommitter):
-    """Remembers which task was told of which number; refuses those in `refused`."""
+class Told(Refusing):
+    """Remembers which task was told of which number."""
 
     told = HashState("told", field=int)
-    refused: ClassVar[set[int]] = set()
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.numbers: list[int] = []
 
     def execute(self, tup):
         assert (tup.source_component, tup.stream_id) == ("point", "pointed")
-        if tup["number"] in self.refused:
-            self.collector.dead_letter(tup, "no")
-        else:
-            self.numbers.append(tup["number"])
+        super().execute(tup)
 
     def finish_batch(self):
-        for number in self.numbers:
+        for number in self.column("number"):
             self.told.put(number, self.context.task_index)
 
 
@@ -332,22 +318,15 @@ class Repair(BaseBatchBolt):
         self.collector.emit([int(json.loads(tup["record"])["f"])])
 
 
-class KeepNumbers(BaseBatchBolt, ICommitter):
+class KeepNumbers(Collecting):
     kept = ListState("kept", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.numbers: list[int] = []
-
-    def execute(self, tup):
-        self.numbers.append(tup["f"])
-
     def finish_batch(self):
-        self.kept.extend(self.numbers)
+        self.kept.extend(self.column("f"))
 
 
 def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalCluster, monkeypatch: Any) -> None:
-    Keep.refused = {7, 8}
-    before = ran(cluster, sorting()).dead_letters()
+    before = ran(cluster, sorting(), keep={7, 8}).dead_letters()
 
     def finish_batch(self: Keep) -> None:
         raise KeyError("still broken")
@@ -361,8 +340,7 @@ def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalClu
 
 
 def test_letters_dropped_while_they_are_replayed_are_not_published(cluster: LocalCluster) -> None:
-    Keep.refused = {7, 8}
-    first = ran(cluster, sorting())
+    first = ran(cluster, sorting(), keep={7, 8})
     sums = first.state("sums")
     Keep.refused = set()
     run = cluster.submit(sorting(), republish_letters="all")
@@ -380,9 +358,7 @@ def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
     cluster: LocalCluster, monkeypatch: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(republish_choice, "LETTERS_PER_RUN", 2)
-    Sort.refused = {1, 3, 5}
-    ran(cluster, sorting())
-    Sort.refused = set()
+    ran(cluster, sorting(), sort={1, 3, 5})
     run = ran(cluster, sorting(), republish_letters="all")
     assert [one["number"] for one in run.dead_letters()] == [5]
     assert "the first 2 dead letters are republished; republish again for others" in caplog.text
@@ -413,8 +389,7 @@ def test_a_wrong_choice_is_refused(cluster: LocalCluster, given: Any, message: s
 def test_a_letter_that_no_longer_fits_its_stream_is_refused_before_anybody_is_fenced(
     cluster: LocalCluster, monkeypatch: Any
 ) -> None:
-    Keep.refused = {8}
-    ran(cluster, sorting())
+    ran(cluster, sorting(), keep={8})
 
     def declare_output_fields(self: Sort, declarer: Any) -> None:
         declarer.declare_stream("odd", ("number", "place"))

@@ -13,15 +13,12 @@ from unittest import mock
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder, stream
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from state import HashState, snapshot
-from state.errors import StateRefusedError, TopologyError
+from state import HashState, StateRefusedError, TopologyError, snapshot
 from state.redis_admin import topology as redis_topology
 from state.redis_admin.sharded_records import ShardedRecords
 from state.redis_admin.topology import RedisTopology
@@ -30,6 +27,7 @@ from state.redis_shards.shard import Shard
 from state.troubles import Trouble
 from state.values.shards import shard_of
 from state.values.state_kind import StateKind
+from tests.support.runs.collecting import Collecting
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import kept_topology
 from tests.support.topologies.sharded_topology import Sharded, over
@@ -79,24 +77,23 @@ def test_a_run_continues_where_another_one_stopped(redis_backend):
     assert sharded.faults() == []
 
 
-def test_what_is_looked_at_is_that_of_one_slot(sharded):
+def test_what_is_looked_at_is_that_of_one_slot(cluster, sharded):
     sharded.run()
     records = sharded.topology.records()
-    with LocalCluster(seed=1) as cluster:
-        alone = Sharded(cluster.client, 1)
-        alone.run()
-        expected = alone.topology.records()
-        (committed, totals), (known_txid, known) = state_totals(records), state_totals(expected)
-        assert (committed, [total.part_count for total in totals]) == (known_txid, [each.part_count for each in known])
-        assert {total.key for total in totals} == {each.key.replace("{typed}", "{typed.0..2}", 1) for each in known}
-        for name in ("counts", "best", "fewest", "notes", "blob", "recent", "unique", "views"):
-            shown, whole = (list(lines_of_state(each, chosen_state(each, name))) for each in (records, expected))
-            assert whole
-            assert sorted(map(repr, shown)) == sorted(map(repr, whole))
-        for each in WORDS[:7]:
-            assert field_line(records, chosen_state(records, "counts"), each) == field_line(
-                expected, chosen_state(expected, "counts"), each
-            )
+    alone = Sharded(cluster.client, 1)
+    alone.run()
+    expected = alone.topology.records()
+    (committed, totals), (known_txid, known) = state_totals(records), state_totals(expected)
+    assert (committed, [total.part_count for total in totals]) == (known_txid, [each.part_count for each in known])
+    assert {total.key for total in totals} == {each.key.replace("{typed}", "{typed.0..2}", 1) for each in known}
+    for name in ("counts", "best", "fewest", "notes", "blob", "recent", "unique", "views"):
+        shown, whole = (list(lines_of_state(each, chosen_state(each, name))) for each in (records, expected))
+        assert whole
+        assert sorted(map(repr, shown)) == sorted(map(repr, whole))
+    for each in WORDS[:7]:
+        assert field_line(records, chosen_state(records, "counts"), each) == field_line(
+            expected, chosen_state(expected, "counts"), each
+        )
 
 
 @pytest.mark.redis
@@ -133,20 +130,13 @@ def test_a_topology_that_was_lost_at_home_is_dropped_by_what_a_shard_knows_or_th
     assert bool(sharded.client.keys("{typed.0}:*")) == bool(given)  # nobody knows whose they are
 
 
-class Parts(BaseBatchBolt, ICommitter):
+class Parts(Collecting):
     """Gives every transaction a part of its own."""
 
     parts, total = HashState("parts").per("word"), HashState("total")
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.words: list[str] = []
-
-    def execute(self, tup):
-        self.words.append(tup["word"])
-
     def finish_batch(self):
-        for word in self.words:
+        for word in self.column("word"):
             self.parts[word].increment("n")
             self.total.increment("n")
 
@@ -158,31 +148,30 @@ def parts_topology(count: int, shard_count: int) -> Topology:
     return builder.build()
 
 
-def test_a_snapshot_under_a_run_has_all_parts_of_its_transaction():
+def test_a_snapshot_under_a_run_has_all_parts_of_its_transaction(cluster):
     """Parts that came while shards were looked through were left out."""
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(parts_topology(60, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
-        scan, moves = RedisConnection.scanned, list[int]()
+    run = cluster.submit(parts_topology(60, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
+    scan, moves = RedisConnection.scanned, list[int]()
 
-        def scanned(self, *given, **more):
-            found = list(scan(self, *given, **more))
-            for _ in range(moves.pop() if moves else 0):
-                run.tick()
-            return iter(found)
+    def scanned(self, *given, **more):
+        found = list(scan(self, *given, **more))
+        for _ in range(moves.pop() if moves else 0):
+            run.tick()
+        return iter(found)
 
-        txids = set()
-        with mock.patch.object(RedisConnection, "scanned", scanned):
-            while not run.is_done:
-                moves += [20, 20, 20]
-                shot = snapshot(cluster.client, "parts", [Parts.parts, Parts.total])
-                assert len(shot.states["parts"]) == shot.states["total"].get("n", 0) == shot.txid
-                txids.add(shot.txid)
-                run.tick()
-        assert len(txids) > 3
+    txids = set()
+    with mock.patch.object(RedisConnection, "scanned", scanned):
+        while not run.is_done:
+            moves += [20, 20, 20]
+            shot = snapshot(cluster.client, "parts", [Parts.parts, Parts.total])
+            assert len(shot.states["parts"]) == shot.states["total"].get("n", 0) == shot.txid
+            txids.add(shot.txid)
+            run.tick()
+    assert len(txids) > 3
 
 
 @pytest.mark.redis
-def test_a_run_waits_for_a_reader_that_is_slower_than_it(redis_backend):
+def test_a_run_waits_for_a_reader_that_is_slower_than_it(cluster, redis_backend):
     """Each shard takes longer to read than a group to be committed: without a pause no two are of one transaction."""
     read, asked, shots = ShardedRecords._of_shard, list[str](), list[int]()
 
@@ -194,21 +183,17 @@ def test_a_run_waits_for_a_reader_that_is_slower_than_it(redis_backend):
         asked.append(command)
         ask(self, command, *arguments)
 
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = redis_backend.client()
-        run = cluster.submit(parts_topology(400, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
-        running = Thread(target=run.run_until_idle)
-        with (
-            mock.patch.object(ShardedRecords, "_of_shard", slowly),
-            mock.patch.object(ShardedRecords, "_ask", asking),
-        ):
-            running.start()
-            while running.is_alive() and len(shots) < 3:
-                shot = snapshot(redis_backend.client(), "parts", [Parts.parts, Parts.total])
-                assert len(shot.states["parts"]) == shot.states["total"].get("n", 0) == shot.txid
-                shots.append(shot.txid)
-        running.join()
-        assert run.is_done
+    cluster.client = redis_backend.client()
+    run = cluster.submit(parts_topology(400, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
+    running = Thread(target=run.run_until_idle)
+    with mock.patch.object(ShardedRecords, "_of_shard", slowly), mock.patch.object(ShardedRecords, "_ask", asking):
+        running.start()
+        while running.is_alive() and len(shots) < 3:
+            shot = snapshot(redis_backend.client(), "parts", [Parts.parts, Parts.total])
+            assert len(shot.states["parts"]) == shot.states["total"].get("n", 0) == shot.txid
+            shots.append(shot.txid)
+    running.join()
+    assert run.is_done
     assert shots[-1] < 400, "the run was over before anybody read"
     assert asked[:2] == ["SET", "DEL"]
     assert redis_backend.client().exists("{parts.0}:txbatch:pause") == 0
@@ -232,32 +217,31 @@ def test_a_reader_that_may_not_ask_for_a_pause_tries_as_often(redis_backend):
 
 
 @pytest.mark.redis
-def test_a_slot_has_one_owner(redis_backend):
+def test_a_slot_has_one_owner(cluster, redis_backend):
     """A topology and a shard of one name refuse each other, and no drop or import of the one touches the other."""
     client, named = redis_backend.client(), replace(parts_topology(6, 1), topology_id="typed.1")
     sharded, other = Sharded(client), RedisTopology("redis://under-test", "typed.1", client=client)
     sharded.run()
     packed = sharded.exported()
     sharded.topology.drop()
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(named).run_until_idle()
-        before = dump(client, "{typed.1}*")
-        with pytest.raises(StateRefusedError, match="a topology named"):
-            sharded.run()
-        assert not sharded.topology.drop().deleted, "a refused start writes nothing"
-        with pytest.raises(TopologyError, match="a shard and a topology would have that name"):
-            sharded.put_back(packed, 3)
-        assert not client.keys("{typed*}:txbatch:import"), "a refused import writes nothing"
-        assert dump(client, "{typed.1}*") == before
-        other.drop()
-        sharded.topology.drop()
+    cluster.client = client
+    cluster.submit(named).run_until_idle()
+    before = dump(client, "{typed.1}*")
+    with pytest.raises(StateRefusedError, match="a topology named"):
         sharded.run()
-        before = dump(client)
-        for refused in (lambda: cluster.submit(named), other.drop):
-            with pytest.raises(StateRefusedError, match="its slot is shard 1 of topology 'typed'"):
-                refused()
-        assert dump(client) == before
+    assert not sharded.topology.drop().deleted, "a refused start writes nothing"
+    with pytest.raises(TopologyError, match="a shard and a topology would have that name"):
+        sharded.put_back(packed, 3)
+    assert not client.keys("{typed*}:txbatch:import"), "a refused import writes nothing"
+    assert dump(client, "{typed.1}*") == before
+    other.drop()
+    sharded.topology.drop()
+    sharded.run()
+    before = dump(client)
+    for refused in (lambda: cluster.submit(named), other.drop):
+        with pytest.raises(StateRefusedError, match="its slot is shard 1 of topology 'typed'"):
+            refused()
+    assert dump(client) == before
 
 
 @pytest.mark.redis
@@ -298,10 +282,9 @@ def test_a_bounded_state_is_shown_bounded(sharded):
         assert shown == ranked
 
 
-def test_shards_may_be_changed_as_long_as_nothing_is_committed(sharded):
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = sharded.client
-        cluster.submit(over(typed_topology((*WORDS, "")), 1))  # has taken over, and committed nothing
+def test_shards_may_be_changed_as_long_as_nothing_is_committed(cluster, sharded):
+    cluster.client = sharded.client
+    cluster.submit(over(typed_topology((*WORDS, "")), 1))  # has taken over, and committed nothing
     assert sharded.run() == states_of(typed_topology((*WORDS, "")))
 
 
@@ -311,19 +294,13 @@ def test_an_import_of_fewer_shards_that_ends_half_way_leaves_none_for_good(redis
     sharded = Sharded(redis_backend.client())
     sharded.run(last_txid=4)
     packed = sharded.exported()
-    with (
-        mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt),
-        suppress(KeyboardInterrupt),
-    ):
+    with mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
         sharded.put_back(packed, after)
     assert sharded.client.keys("{typed.2}*")
     again = Sharded(redis_backend.client())
     again.put_back(packed, after)
     assert sharded.client.keys("{typed.2}*") == []
-    with (
-        mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt),
-        suppress(KeyboardInterrupt),
-    ):
+    with mock.patch.object(redis_topology, "drop_topology", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
         sharded.put_back(packed, 3)
         sharded.put_back(packed, after)
     again.topology.drop()

@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from coordinator import stream
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology import Topology
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import StateRefusedError
+from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, Topology, stream
+from state import HashState, StateRefusedError
 from state.redis_shards import sharded_store
 from state.troubles import Trouble
 from tests.support.stores.builders import all_keys, lose

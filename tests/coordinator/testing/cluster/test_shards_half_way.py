@@ -16,9 +16,7 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
-from coordinator.testing.cluster.cluster import LocalCluster
-from state import snapshot
-from state.errors import StateRefusedError, TopologyError
+from state import StateRefusedError, TopologyError, snapshot
 from state.fault_points import installed
 from state.records.declared_states import declared_states_of
 from state.redis_admin.all_records import RedisRecords
@@ -195,10 +193,9 @@ def test_one_slot_that_comes_back_empty_is_given_everything_unless_it_was_import
 
 @pytest.mark.parametrize("before", [1, 2, 3])
 @pytest.mark.parametrize("is_empty", [True, False])
-def test_a_shard_that_has_lost_an_import_is_named(sharded, before, is_empty):
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = sharded.client
-        cluster.submit(over(typed_topology((*WORDS, "")), 3))  # has taken over, and committed nothing
+def test_a_shard_that_has_lost_an_import_is_named(cluster, sharded, before, is_empty):
+    cluster.client = sharded.client
+    cluster.submit(over(typed_topology((*WORDS, "")), 3))  # has taken over, and committed nothing
     earlier = {} if is_empty else all_keys(sharded.client, "{typed.1}*")
     sharded.topology.drop()
     sharded.shard_count = before

@@ -103,53 +103,52 @@ def test_every_row_counts_once_though_attempts_fail(spout, window, seed):
 
 
 @pytest.mark.parametrize("committed", [1, 2, 3])
-def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the_opaque_one_that_follows(committed):
+def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the_opaque_one_that_follows(
+    cluster, committed
+):
     FailsOnce.left[:] = []
     away_at_first = {txid: [0, 1] for txid in range(1, 8)}
-    with LocalCluster() as cluster:
-        options = RunOptions(max_spout_pending=8, commit_group_max=1)
-        first = cluster.submit(topology(MemoryTransactionalSpout(ROWS, FIELDS, 2)), options=options)
-        while first.statistics.committed < committed:
-            first.tick()
-        first.close()
-        assert b"partition.0:4" in cluster.client.hkeys("{kinds}:txbatch:metadata"), "processed, and not committed"
-        spout = Reluctant(ROWS, FIELDS, 2, unavailable=away_at_first)
-        run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=2, adopt=True))
-        run.run_until_idle()
-        assert run.is_done
-        assert run.state("counts0") == EXACT
-        stored = cluster.client.hkeys("{kinds}:txbatch:metadata")
-        assert sorted(field.partition(b":")[0] for field in stored) == [b"partition.0", b"partition.1", b"partition.2"]
+    options = RunOptions(max_spout_pending=8, commit_group_max=1)
+    first = cluster.submit(topology(MemoryTransactionalSpout(ROWS, FIELDS, 2)), options=options)
+    while first.statistics.committed < committed:
+        first.tick()
+    first.close()
+    assert b"partition.0:4" in cluster.client.hkeys("{kinds}:txbatch:metadata"), "processed, and not committed"
+    spout = Reluctant(ROWS, FIELDS, 2, unavailable=away_at_first)
+    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=2, adopt=True))
+    run.run_until_idle()
+    assert run.is_done
+    assert run.state("counts0") == EXACT
+    stored = cluster.client.hkeys("{kinds}:txbatch:metadata")
+    assert sorted(field.partition(b":")[0] for field in stored) == [b"partition.0", b"partition.1", b"partition.2"]
 
 
 @pytest.mark.case(id="P-08")
-def test_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group():
+def test_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group(cluster):
     FailsOnce.left[:] = []
     Committer.told[:], Committer.raising[:] = [], [2]
     spout = ToldSpout([[["a", 1]]] * 5, FIELDS)
-    with LocalCluster() as cluster:
-        options = RunOptions(max_spout_pending=6)
-        with pytest.raises(UserCodeError, match="mine"):
-            cluster.submit(topology(spout), options=options).run_until_idle()
-        assert Committer.told == [1, 2]
-        Committer.raising.clear()
-        run = cluster.submit(topology(spout), options=options)
-        run.run_until_idle()
-        assert Committer.told == [1, 2, 1, 2, 3, 4, 5]
-        assert run.state("counts0") == {"a": 5, "all": 5}
+    options = RunOptions(max_spout_pending=6)
+    with pytest.raises(UserCodeError, match="mine"):
+        cluster.submit(topology(spout), options=options).run_until_idle()
+    assert Committer.told == [1, 2]
+    Committer.raising.clear()
+    run = cluster.submit(topology(spout), options=options)
+    run.run_until_idle()
+    assert Committer.told == [1, 2, 1, 2, 3, 4, 5]
+    assert run.state("counts0") == {"a": 5, "all": 5}
 
 
-def test_a_paused_run_is_idle_and_goes_on_when_it_is_activated():
+def test_a_paused_run_is_idle_and_goes_on_when_it_is_activated(cluster):
     FailsOnce.left[:] = []
-    with LocalCluster() as cluster:
-        run = cluster.submit(topology(FixedBatchesSpout([[["a", 1]]] * 5, FIELDS)))
-        while run.statistics.committed < 2:
-            run.tick()
-        run.deactivate()
-        run.run_until_idle()
-        assert not run.is_done
-        assert 2 <= run.statistics.committed < 5
-        run.activate()
-        run.run_until_idle()
-        assert run.is_done
-        assert run.state("counts0") == {"a": 5, "all": 5}
+    run = cluster.submit(topology(FixedBatchesSpout([[["a", 1]]] * 5, FIELDS)))
+    while run.statistics.committed < 2:
+        run.tick()
+    run.deactivate()
+    run.run_until_idle()
+    assert not run.is_done
+    assert 2 <= run.statistics.committed < 5
+    run.activate()
+    run.run_until_idle()
+    assert run.is_done
+    assert run.state("counts0") == {"a": 5, "all": 5}

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import export_state
@@ -22,11 +20,11 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
-from state import StreamState
-from state.errors import StateRefusedError
+from state import StateRefusedError, StreamState
 from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import killed_and_ended
+from tests.support.runs.collecting import Collecting
 
 READINGS: list[list[Any]] = [
     ["boiler", 40],
@@ -40,23 +38,15 @@ READINGS: list[list[Any]] = [
 HIGH = [{"device": device, "celsius": value} for device, value in READINGS if value > 100]
 
 
-class Alarm(BaseBatchBolt, ICommitter):
+class Alarm(Collecting):
     """Appends what is too hot to a stream, and to one for each device."""
 
     alarms = StreamState("alarms", value="json")
     latest = StreamState("latest", value="json", keep_last=2)
     by_device = StreamState[int]("by_device").per("device")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.high: list[tuple[str, int]] = []
-
-    def execute(self, tup: Any) -> None:
-        if tup["celsius"] > 100:
-            self.high.append(tuple(tup))
-
     def finish_batch(self) -> None:
-        for device, celsius in self.high:
+        for device, celsius in (tuple(tup) for tup in self.tuples if tup["celsius"] > 100):
             self.alarms.append({"device": device, "celsius": celsius})
             self.latest.append({"device": device, "celsius": celsius})
             self.by_device[device].append({"celsius": celsius})
@@ -102,14 +92,15 @@ def test_a_stream_can_be_proved_and_tried() -> None:
 
 
 @pytest.mark.redis
-def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(redis_backend: Backend) -> None:
+def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(
+    cluster: LocalCluster, redis_backend: Backend
+) -> None:
     client: Any = redis_backend.client()
     client.xadd("{alarms}:by_device:pump", {"celsius": "1"})
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        run = cluster.submit(alarms(), options=RunOptions(commit_group_max=1, accept_state_changes=True))
-        with pytest.raises(StateRefusedError, match=r"by_device:pump' has had an entry \d+-0, so it takes no 2-0"):
-            run.run_until_idle()
+    cluster.client = client
+    run = cluster.submit(alarms(), options=RunOptions(commit_group_max=1, accept_state_changes=True))
+    with pytest.raises(StateRefusedError, match=r"by_device:pump' has had an entry \d+-0, so it takes no 2-0"):
+        run.run_until_idle()
     assert client.hget("{alarms}:txbatch:control", "committed") == b"1"
     assert client.xlen("{alarms}:alarms") == 1
     client.xtrim("{alarms}:by_device:pump", maxlen=0)  # the next commit to it would be refused all the same
@@ -120,21 +111,22 @@ def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(re
 
 
 @pytest.mark.redis
-def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_it(redis_backend: Backend) -> None:
+def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_it(
+    cluster: LocalCluster, redis_backend: Backend
+) -> None:
     client: Any = redis_backend.client()
     topology = RedisTopology("redis://under-test", "alarms", client=client)
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(alarms(), options=RunOptions(last_txid=3)).run_until_idle()
-        out = io.BytesIO()
-        export_state(topology.records(), out)
-        before = {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")}
-        client.flushall()
-        export = checked_export(io.BytesIO(out.getvalue()))
-        import_state(topology.importer(), export, io.BytesIO(out.getvalue()), generation="c" * 32, replaces=False)
-        assert {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")} == before
-        cluster.submit(alarms()).run_until_idle()
-        assert faults(topology) == []
+    cluster.client = client
+    cluster.submit(alarms(), options=RunOptions(last_txid=3)).run_until_idle()
+    out = io.BytesIO()
+    export_state(topology.records(), out)
+    before = {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")}
+    client.flushall()
+    export = checked_export(io.BytesIO(out.getvalue()))
+    import_state(topology.importer(), export, io.BytesIO(out.getvalue()), generation="c" * 32, replaces=False)
+    assert {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")} == before
+    cluster.submit(alarms()).run_until_idle()
+    assert faults(topology) == []
     assert [entry_id for entry_id, _ in client.xrange("{alarms}:alarms")] == [b"1-0", b"2-0", b"3-0", b"4-0"]
     client.xadd("{alarms}:alarms", {"device": "not json"}, id="4-1")
     assert ["alarms" in fault for fault in faults(topology)] == [True]
@@ -143,22 +135,22 @@ def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_i
 @pytest.mark.redis
 @pytest.mark.parametrize("group", [1, 2, 8])
 def test_what_a_group_cuts_off_itself_was_in_the_stream_so_that_its_reader_misses_it(
-    redis_backend: Backend, group: int
+    cluster: LocalCluster, redis_backend: Backend, group: int
 ) -> None:
     client: Any = redis_backend.client()
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(alarms(), options=RunOptions(commit_group_max=group, max_spout_pending=8)).run_until_idle()
+    cluster.client = client
+    cluster.submit(alarms(), options=RunOptions(commit_group_max=group, max_spout_pending=8)).run_until_idle()
     assert positions(client, b"{alarms}:latest") == (2, len(HIGH), b"4-0")
 
 
 @pytest.mark.redis
-def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(redis_backend: Backend) -> None:
+def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(
+    cluster: LocalCluster, redis_backend: Backend
+) -> None:
     client: Any = redis_backend.client()
     topology = RedisTopology("redis://under-test", "alarms", client=client)
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = client
-        cluster.submit(alarms()).run_until_idle()
+    cluster.client = client
+    cluster.submit(alarms()).run_until_idle()
     client.xtrim("{alarms}:alarms", maxlen=0)
     keys = sorted(client.keys("{alarms}:[abl]*"))
     before = [positions(client, key) for key in keys]

@@ -44,14 +44,8 @@ def test_many_small_periods_do_not_drift():
     assert calls[-1] == (1000, 0.1)
 
 
-def test_time_does_not_go_back():
-    timers, _ = recording()
-    with pytest.raises(ValueError, match="time cannot be moved by -1 seconds"):
-        timers.advance(-1)
-
-
-@pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
-def test_time_does_not_jump_out_of_reach(seconds):
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
+def test_time_does_not_go_back_nor_jump_out_of_reach(seconds):
     timers, calls = recording()
     with pytest.raises(ValueError, match=f"time cannot be moved by {seconds} seconds"):
         timers.advance(seconds)

@@ -11,9 +11,7 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state import HashState
 from state.errors import (
     FailedException,
@@ -28,7 +26,7 @@ from tests.support.scenarios.playing import leftovers, play
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Input, Part, Scenario, Trip
 from tests.support.scenarios.reference_fold import fold
-from tests.support.scenarios.small import SMALL, small
+from tests.support.scenarios.small import small
 from tests.support.topologies.components import Count, Lines, LinesCoordinator, build
 from tests.support.topologies.typed_states import typed_topology
 
@@ -131,48 +129,50 @@ def test_closing_gives_up_what_is_under_way_and_says_that_it_is_not_done(cluster
     run.close()
 
 
-def test_a_part_of_a_state_is_named_as_for_the_command(cluster):
+@pytest.fixture
+def typed(cluster):
     run = cluster.submit(typed_topology())
     run.run_until_idle()
-    assert run.state("views:2026-11-21") == run.state("views")[date(2026, 11, 21)] != {}
-    assert run.state("visitors:wörd/0") == run.state("visitors:w%C3%B6rd%2F0") == 6
-    for name, said in (
+    return run
+
+
+def test_a_part_of_a_state_is_named_as_for_the_command(typed):
+    assert typed.state("views:2026-11-21") == typed.state("views")[date(2026, 11, 21)] != {}
+    assert typed.state("visitors:wörd/0") == typed.state("visitors:w%C3%B6rd%2F0") == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
         ("views:monday", "part 'monday' of state 'views' is not a date"),
         ("views:2026-11-30", r"state 'views' has no part '2026-11-30'; state\('views'\) has all its parts"),
         ("counts:a", "state 'counts' of topology 'typed' has no parts; name it without 'a'"),
-    ):
-        with pytest.raises(TopologyError, match=said):
-            run.state(name)
+        ("sums", "topology 'typed' declares no state 'sums'; declared: best, blob, counts, fewest, last, money, notes"),
+    ],
+)
+def test_a_state_or_a_part_that_is_not_there_is_refused(typed, name, said):
+    with pytest.raises(TopologyError, match=said):
+        typed.state(name)
 
 
-def test_a_state_nobody_declares_is_refused(cluster):
-    run = cluster.submit(build(("count", Count(), ["lines"])))
-    with pytest.raises(TopologyError, match=r"topology '\w+' declares no state 'sums'; declared: counts"):
-        run.state("sums")
+BUILDER = TransactionalTopologyBuilder("test", "lines", Lines(1))
+COUNTING = build(("count", Count(), ["lines"]))
+NO_EFFECT = "submit got message_fault, which has no effect on a transactional topology"
+NO_BUILDER = r"submit got .* of type TransactionalTopologyBuilder; give the result of a builder's build"
 
 
-def test_a_builder_is_no_topology_yet(cluster):
-    builder = TransactionalTopologyBuilder("test", "lines", Lines(1))
-    with pytest.raises(
-        TopologyError, match=r"submit got .* of type TransactionalTopologyBuilder; give the result of a builder's build"
-    ):
-        cluster.submit(builder)
-
-
-@pytest.mark.parametrize("given", [{"by_hand": ["count"]}, {"message_fault": lambda message: [message]}])
-def test_what_means_nothing_for_transactions_is_refused(cluster, given):
-    [name] = given
-    with pytest.raises(
-        TopologyError,
-        match=f"submit got {name}, which (is for plain topologies|has no effect on a transactional topology)",
-    ):
-        cluster.submit(build(("count", Count(), ["lines"])), **given)
-
-
-def test_time_goes_forwards_only(cluster):
-    run = cluster.submit(build(("count", Count(), ["lines"])))
-    with pytest.raises(ValueError, match="time cannot be moved by -1 seconds"):
-        run.advance_time(-1)
+@pytest.mark.parametrize(
+    ("topology", "given", "said"),
+    [
+        (BUILDER, {}, NO_BUILDER),
+        (COUNTING, {"by_hand": ["count"]}, "submit got by_hand, which is for plain topologies"),
+        (COUNTING, {"message_fault": lambda message: [message]}, NO_EFFECT),
+    ],
+    ids=["builder", "by_hand", "message_fault"],
+)
+def test_what_means_nothing_for_transactions_is_refused(cluster, topology, given, said):
+    with pytest.raises(TopologyError, match=said):
+        cluster.submit(topology, **given)
 
 
 class Raising(Count):
@@ -352,11 +352,7 @@ SPOUT = Part("spout", 1, outputs=("default",))
             "two tasks changed the same field of a string state, so compose transaction by transaction",
         ),
         (writing(("sums",)), {"operations_max": 3}, "4 operations exceed the limit of 3"),
-        (
-            writing(("sums",)),
-            {"trips": (Trip("b0", 1, 3, "finish", 1),)},
-            "a task composed more than the good prefix",
-        ),
+        (writing(("sums",)), {"trips": (Trip("b0", 1, 3, "finish", 1),)}, "a task composed more than the good prefix"),
     ],
     ids=["readers", "order matters", "over the limit", "a failure in the middle"],
 )
@@ -405,11 +401,3 @@ class InOrder(Count):
     def finish_batch(self):
         InOrder.events.append(("finish", self.attempt.txid))
         super().finish_batch()
-
-
-def test_the_small_topology_is_exact_whatever_the_bounds():
-    for window in (1, 2, 5):
-        for group in (1, 2, 4):
-            for capacity in (1, 3):
-                play(small(window=window, group=group, capacity=capacity, seed=window + group))
-    assert SMALL.window == 4

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
 from coordinator import FixedBatchesSpout, LocalCluster, SpoutEmitter, TopologyBuilder, TransactionalTopologyBuilder
-from state import HashState
-from state.errors import FailedException, UserCodeError
+from state import FailedException, HashState, UserCodeError
+from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"]]
 RETURNED = r"TypeError: {} returned \[\['a'\], \['b'\]\], which goes nowhere; call collector.emit for each row"
@@ -54,17 +53,11 @@ class Asked(BaseSpout):
             self.collector.emit(self.waiting.pop(), "id")
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     kept = HashState("kept", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.found = 0
-
-    def execute(self, tup):
-        self.found += 1
-
     def finish_batch(self):
-        self.kept.increment("tuples", self.found)
+        self.kept.increment("tuples", len(self.tuples))
 
 
 def returns(self, *_):
@@ -220,13 +213,12 @@ def test_a_tuple_that_comes_after_its_run_has_ended_fails_nothing_of_the_next_ru
             KEPT[1].emit(["late"])
 
 
-def test_what_an_attempt_emits_after_it_has_failed_is_refused_and_fails_nothing_else():
+def test_what_an_attempt_emits_after_it_has_failed_is_refused_and_fails_nothing_else(cluster):
     KEPT.clear()
-    with LocalCluster() as cluster:
-        run = cluster.submit(transactional(FailsOnce()))
-        run.run_until_idle()
-        assert run.state("kept") == {"tuples": 2}
-        assert FailsOnce.refused == ["RuntimeError"]
+    run = cluster.submit(transactional(FailsOnce()))
+    run.run_until_idle()
+    assert run.state("kept") == {"tuples": 2}
+    assert FailsOnce.refused == ["RuntimeError"]
 
 
 class FailsOnce(Batch):

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import Interruption, UserCodeError
 from tests.support.topologies.plain_components import Sink
+from tests.support.topologies.spout_kinds import WholeSpout
 
 CANCELLED = asyncio.CancelledError("user code was cancelled")
 RAISED = [SystemExit(3), GeneratorExit("done"), CANCELLED]
@@ -79,14 +78,13 @@ def transactional(error, method, *, in_committer=False):
 @pytest.mark.parametrize("method", ["prepare", "execute", "finish_batch", "cleanup"])
 @pytest.mark.parametrize("component", ["work", "store"])
 def test_a_batch_bolt_that_ends_its_process_is_a_users_error_and_lower_transactions_are_committed(
-    component, method, error, name
+    cluster, component, method, error, name
 ):
-    with LocalCluster() as cluster:
-        run = cluster.submit(transactional(error, method, in_committer=component == "store"))
-        with pytest.raises(UserCodeError, match=name) as caught:
-            run.run_until_idle()
-        assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (component, "2")
-        assert run.state("seen") == {1: 1}
+    run = cluster.submit(transactional(error, method, in_committer=component == "store"))
+    with pytest.raises(UserCodeError, match=name) as caught:
+        run.run_until_idle()
+    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (component, "2")
+    assert run.state("seen") == {1: 1}
 
 
 def test_the_users_error_says_what_to_do_instead_of_ending_the_process():
@@ -100,58 +98,43 @@ def test_who_interrupts_the_process_is_not_held_up_by_a_bolt(interruption):
         cluster.submit(transactional(interruption, "execute")).run_until_idle()
 
 
-class Leaves(ITransactionalSpout):
-    """Exits where it is told to."""
-
-    output_fields = ("x",)
-
-    def __init__(self, where):
-        self.where = where
-
-    def get_coordinator(self, conf, context):
-        return LeavingCutter(self.where)
-
-    def get_emitter(self, conf, context):
-        return LeavingEmitter(self.where)
+LEAVES = "the spout has had enough"
 
 
 class LeavingCutter(SpoutCoordinator):
-    def __init__(self, where):
+    """Exits where it is told to."""
+
+    def __init__(self, where=""):
         self.where = where
 
-    def fall(self, where):
-        if where == self.where:
-            sys.exit("the spout has had enough")
-
     def is_ready(self):
-        self.fall("is_ready")
-        return True
+        return sys.exit(LEAVES) if self.where == "is_ready" else True
 
     def initialize_transaction(self, txid, previous):
-        self.fall("initialize_transaction")
-        return txid
+        return sys.exit(LEAVES) if self.where == "initialize_transaction" else txid
 
     def is_exhausted(self):
         return False
 
 
 class LeavingEmitter(SpoutEmitter):
-    def __init__(self, where):
+    def __init__(self, where=""):
         self.where = where
 
     def emit_batch(self, attempt, metadata, collector):
         if self.where == "emit_batch":
-            sys.exit("the spout has had enough")
+            sys.exit(LEAVES)
 
 
 @pytest.mark.parametrize("where", ["is_ready", "initialize_transaction", "emit_batch"])
-def test_a_transactional_spout_that_ends_its_process_is_a_users_error(where):
-    builder = TransactionalTopologyBuilder("ends", "in", Leaves(where))
+def test_a_transactional_spout_that_ends_its_process_is_a_users_error(cluster, where):
+    builder = TransactionalTopologyBuilder(
+        "ends", "in", WholeSpout(partial(LeavingCutter, where), partial(LeavingEmitter, where))
+    )
     builder.set_bolt("work", Raises(None, "")).shuffle_grouping("in")
-    with LocalCluster() as cluster:
-        run = cluster.submit(builder.build())
-        with pytest.raises(UserCodeError, match="SystemExit: the spout has had enough") as caught:
-            run.run_until_idle()
+    run = cluster.submit(builder.build())
+    with pytest.raises(UserCodeError, match=f"SystemExit: {LEAVES}") as caught:
+        run.run_until_idle()
     assert caught.value.component_id == "in"
 
 

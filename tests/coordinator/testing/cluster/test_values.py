@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout
-from coordinator.transactional.options import RunOptions
+from coordinator import FeederSpout, RunOptions, TopologyBuilder
 from state.errors import TopologyError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.topologies import value_jobs

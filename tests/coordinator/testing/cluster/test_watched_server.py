@@ -5,27 +5,17 @@ from __future__ import annotations
 import pytest
 import redis
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import HashState
-from state.errors import FailedException, StateRefusedError
+from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
+from state import FailedException, HashState, StateRefusedError
 from tests.conftest import Backend
+from tests.support.runs.collecting import Collecting
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Collecting):
     words = HashState("words")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.seen: list[str] = []
-
-    def execute(self, tup):
-        self.seen.append(tup["word"])
-
     def finish_batch(self):
-        for word in self.seen:
+        for word in self.column("word"):
             self.words.increment(word)
 
 
@@ -77,24 +67,25 @@ def test_a_replay_leaves_its_reason_in_the_log(caplog):
     assert caplog.messages[0].endswith("replayed: count[0]: FailedException: the disk is \\x1b[31mfull")
 
 
-def test_a_server_that_was_away_is_counted_in_the_statistics(monkeypatch: pytest.MonkeyPatch, caplog):
-    with LocalCluster() as cluster:
-        run = cluster.submit(topology(Count()))
-        run.tick()
-        plain, now = cluster.client.execute_command, iter([0.0, *range(7, 1000, 7)])
-        connection = run._coordinator._publisher._server_watch._connection
-        errors = [redis.ConnectionError("Connection refused")]
+def test_a_server_that_was_away_is_counted_in_the_statistics(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, caplog
+):
+    run = cluster.submit(topology(Count()))
+    run.tick()
+    plain, now = cluster.client.execute_command, iter([0.0, *range(7, 1000, 7)])
+    connection = run._coordinator._publisher._server_watch._connection
+    errors = [redis.ConnectionError("Connection refused")]
 
-        def flaky(*arguments, **options):
-            if errors:
-                raise errors.pop()
-            return plain(*arguments, **options)
+    def flaky(*arguments, **options):
+        if errors:
+            raise errors.pop()
+        return plain(*arguments, **options)
 
-        monkeypatch.setattr(connection, "_clock", lambda: next(now))
-        monkeypatch.setattr(connection, "_sleep", lambda seconds: None)
-        monkeypatch.setattr(connection.client, "execute_command", flaky)
-        while not run.statistics.server_away_count:
-            assert run.tick()
-        assert run.statistics.server_away_s >= 7.0
-        assert run.statistics.to_dict("watched")["server_away"]["times"] == 1
+    monkeypatch.setattr(connection, "_clock", lambda: next(now))
+    monkeypatch.setattr(connection, "_sleep", lambda seconds: None)
+    monkeypatch.setattr(connection.client, "execute_command", flaky)
+    while not run.statistics.server_away_count:
+        assert run.tick()
+    assert run.statistics.server_away_s >= 7.0
+    assert run.statistics.to_dict("watched")["server_away"]["times"] == 1
     assert "server memory:// was away for " in caplog.text

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout, FixedBatchesSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinated_bolt import BaseBasicBolt
+from coordinator import FeederSpout, FixedBatchesSpout, LocalCluster, TopologyBuilder, TransactionalTopologyBuilder
 from state import HashState
+from tests.support.runs.collecting import Collecting
 
 ROWS = [[number] for number in range(12)]
 
 
-class Places(BaseBatchBolt, ICommitter):
+class Places(Collecting):
     """Counts tuples by "<emitting task> <executing task>", each the index among its component's."""
 
     places = HashState("places")
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.seen: dict[str, int] = {}
-
-    def execute(self, tup):
-        first = self.context.component_tasks("numbers")[0]
-        place = f"{tup.source_task - first} {self.context.task_index}"
-        self.seen[place] = self.seen.get(place, 0) + 1
-
     def finish_batch(self):
-        self.places.increment_many(self.seen)
+        first = self.context.component_tasks("numbers")[0]
+        for tup in self.tuples:
+            self.places.increment(f"{tup.source_task - first} {self.context.task_index}")
 
 
 def places(worker_count):

@@ -8,7 +8,6 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import FailedByHand, GroupExecuted, WaveCrashed
 from coordinator.transactional.machine.run_events import (
     CancelWave,
-    Halt,
     ReleaseWave,
     SpoutNotified,
     StartCommit,
@@ -23,21 +22,15 @@ from tests.support.machine.by_hand import (
     LATER,
     Driven,
     ScriptedSource,
+    acked,
     att,
     attempts_in,
     emitted,
-    started,
+    halted,
+    two_processed,
 )
 
 BY_HAND = Failure(FailureKind.FAILED, "by hand", 0, "no")
-
-
-def two_processed(**given):
-    """A machine whose first wave has been processed, and its two attempts."""
-    driven = Driven(max_spout_pending=4, **given)
-    attempts = tuple(attempts_in(driven.turn()).values())
-    assert driven.processed(1, attempts) == []
-    return driven, attempts
 
 
 def state_of(driven, attempt):
@@ -106,9 +99,7 @@ def test_a_group_in_its_commit_phase_is_not_failed_by_hand_as_if_it_were_process
 
 @pytest.mark.parametrize(("limit", "size"), [(None, 3), (1, 1), (2, 2), (7, 3)])
 def test_a_limit_makes_a_group_smaller(limit, size):
-    by_hand, attempts = started()
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked()
     (commit,) = by_hand.turn(commit_limit=limit)
     assert isinstance(commit, StartCommit)
     assert len(commit.attempts) == size
@@ -145,10 +136,8 @@ def test_a_crash_that_is_certain_to_repeat_halts():
     driven = Driven(ScriptedSource(["yes"]), max_spout_pending=1)
     driven.turn()
     driven.handle(WaveCrashed(1, "no such file", CrashKind.CERTAIN))
-    (halt,) = driven.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, EngineError)
-    assert "Spark cannot run txid 1: no such file; lower txids are committed" in str(halt.error)
+    error = halted(driven.turn(), EngineError)
+    assert "Spark cannot run txid 1: no such file; lower txids are committed" in str(error)
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["by the engine", "by the clock"])

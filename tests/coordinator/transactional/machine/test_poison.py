@@ -15,7 +15,6 @@ from coordinator.transactional.machine.run_events import (
     BatchCut,
     Cut,
     Done,
-    Halt,
     InputState,
     NothingToCut,
     NotifySpout,
@@ -26,20 +25,16 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
 )
 from coordinator.watching.failure_cause import CrashKind
+from state import EngineError, QuarantineFullError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError
 from state.commits.quarantine import BatchInput, PoisonCause
-from state.errors import (
-    EngineError,
-    QuarantineFullError,
-    ReplayLimitError,
-    SourceError,
-    StateRefusedError,
-    UserCodeError,
-)
 from state.metadata import MetadataChanges
-from tests.support.machine.by_hand import Driven, attempts_in, emitted, ready
+from tests.support.machine.by_hand import Driven, attempts_in, emitted, halted, ready
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'parse.py', line 3\nValueError: no number\n"
 BUG = Failure(FailureKind.USER, "parse", 1, TRACEBACK, "('x',)")
+LATER = Failure(FailureKind.FAILED, "parse", 0, "later")
+RECORD = replace(BUG, kind=FailureKind.RECORD)
+OF_LINES = {"plan": {"spout_id": "lines"}}
 QUARANTINE: dict[str, Any] = {"on_poison": "quarantine", "max_attempts": 3}
 
 
@@ -77,13 +72,6 @@ def attempts_of(run, txid):
     return [record.attempt for record in run.machine._transactions.active() if record.attempt.txid == txid]
 
 
-def is_halted_by(run, error_class):
-    (halt,) = run.turn()
-    assert isinstance(halt, Halt)
-    assert type(halt.error) is error_class
-    return halt.error
-
-
 class TestAttempts:
     def test_every_batch_gets_its_attempts_and_is_then_committed_empty(self):
         run = driven(ready(1))
@@ -101,34 +89,41 @@ class TestAttempts:
 
     def test_a_failed_exception_is_quarantined_like_any_other(self):
         run = driven(ready(1))
-        publish = published_poison(becomes_poison(run, failure=Failure(FailureKind.FAILED, "parse", 0, "later")))
+        publish = published_poison(becomes_poison(run, failure=LATER))
         assert publish.poison.cause == PoisonCause("later", 3, "parse")
         assert isinstance(publish.poison.error, ReplayLimitError)
 
-    @pytest.mark.parametrize("kind", [FailureKind.USER, FailureKind.RECORD])
-    def test_a_run_that_is_to_halt_does_so_at_the_first_error_of_user_code(self, kind):
-        run = Driven(ready(1))
-        fails(run, replace(BUG, kind=kind))
-        is_halted_by(run, UserCodeError if kind is FailureKind.USER else type(replace(BUG, kind=kind).to_error()))
-
-    def test_a_run_that_is_to_halt_gives_a_failed_exception_its_attempts(self):
-        run = Driven(ready(1), max_attempts=2)
-        for _ in range(2):
-            fails(run, Failure(FailureKind.FAILED, "parse", 0, "later"))
-        is_halted_by(run, ReplayLimitError)
-
-    @pytest.mark.parametrize("kind", [FailureKind.INCOMPLETE, FailureKind.UNANSWERED])
-    def test_what_is_not_the_fault_of_the_batch_halts_after_as_many_attempts(self, kind):
-        run = driven(ready(1))
-        for _ in range(3):
-            fails(run, Failure(kind, "parse", 0, "no answer"))
-        is_halted_by(run, ReplayLimitError)
-
-    def test_a_spout_that_asks_for_another_attempt_cannot_read_and_is_never_quarantined(self):
-        run = driven(ready(1), plan={"spout_id": "lines"})
-        for _ in range(3):
-            fails(run, Failure(FailureKind.FAILED, "lines", 0, "brokers are away"))
-        is_halted_by(run, ReplayLimitError)
+    @pytest.mark.parametrize(
+        ("given", "failure", "times", "error"),
+        [
+            ({"on_poison": "halt"}, BUG, 1, UserCodeError),
+            ({"on_poison": "halt"}, RECORD, 1, type(RECORD.to_error())),
+            ({"on_poison": "halt", "max_attempts": 2}, LATER, 2, ReplayLimitError),
+            ({}, Failure(FailureKind.INCOMPLETE, "parse", 0, "no answer"), 3, ReplayLimitError),
+            ({}, Failure(FailureKind.UNANSWERED, "parse", 0, "no answer"), 3, ReplayLimitError),
+            (OF_LINES, Failure(FailureKind.FAILED, "lines", 0, "brokers are away"), 3, ReplayLimitError),
+            ({}, Failure(FailureKind.SOURCE, "lines", 0, "gone"), 1, SourceError),
+            ({}, Failure(FailureKind.STATE, "lines", 0, "gone"), 1, StateRefusedError),
+        ],
+        ids=[
+            *(
+                "user code",
+                "a record",
+                "a failed exception has its attempts",
+                "not the fault of the batch",
+                "unanswered",
+            ),
+            *("a spout that cannot read", "a missing input", "a server that refuses"),
+        ],
+    )
+    def test_what_is_no_poison_or_is_not_to_be_set_aside_halts_after_as_many_attempts(
+        self, given, failure, times, error
+    ):
+        run = driven(ready(1), **given)
+        for attempt in range(times):
+            fails(run, failure)
+            assert run.machine.is_halted() is (attempt == times - 1)
+        halted(run.turn(), error)
 
     def test_faults_of_the_batch_and_of_others_are_counted_apart(self):
         run = driven(ready(1))
@@ -136,14 +131,6 @@ class TestAttempts:
             fails(run, replace(BUG, kind=kind))
         publish = published_poison(becomes_poison(run, times=1))
         assert publish.poison.cause.attempt_count == 3
-
-    @pytest.mark.parametrize(
-        ("kind", "error"), [(FailureKind.SOURCE, SourceError), (FailureKind.STATE, StateRefusedError)]
-    )
-    def test_a_missing_input_or_a_server_that_refuses_is_never_quarantined(self, kind, error):
-        run = driven(ready(1))
-        fails(run, Failure(kind, "lines", 0, "gone"))
-        is_halted_by(run, error)
 
     def test_a_batch_that_hangs_or_loses_its_worker_alone_is_quarantined(self):
         run = driven(ready(1))
@@ -161,7 +148,7 @@ class TestAttempts:
             if run.machine.is_halted():
                 break
             run.handle(WaveCrashed(wave_id, "no worker starts", CrashKind.ENGINE))
-        error = is_halted_by(run, EngineError)
+        error = halted(run.turn(), EngineError)
         assert "Spark failed 3 times at txid 1, where no batch is to blame: no worker starts; lower" in str(error)
         assert run.machine.quarantined_txids() == set()
 
@@ -178,7 +165,7 @@ class TestAttempts:
         run = driven(ready(1))
         run.turn()
         run.handle(WaveCrashed(1, "no Python on the executors", CrashKind.CERTAIN))
-        is_halted_by(run, EngineError)
+        halted(run.turn(), EngineError)
 
 
 class TestOrder:
@@ -245,7 +232,7 @@ class TestRefusals:
         run = driven(ready(1))
         becomes_poison(run)
         run.handle(Refused(QuarantineFullError("words", 1, 10, "ValueError: no number")))
-        is_halted_by(run, QuarantineFullError)
+        halted(run.turn(), QuarantineFullError)
         assert run.machine.quarantined_txids() == set()
 
 
@@ -253,14 +240,7 @@ class TestPartitions:
     PLAN = {"has_partitions": True, "spout_id": "lines"}
 
     def poisoned(self, failure=BUG, *, stored=None, **more):
-        run = driven(
-            two_partitions,
-            metadata={1: 2},
-            stored=stored,
-            committed_txid=1,
-            plan=self.PLAN,
-            max_attempts=1,
-        )
+        run = driven(two_partitions, metadata={1: 2}, stored=stored, committed_txid=1, plan=self.PLAN, max_attempts=1)
         fails(run, failure, **more)
         return run
 
@@ -282,24 +262,18 @@ class TestPartitions:
 
     def test_an_emitter_that_has_not_told_where_its_part_ends_halts_the_run(self):
         run = self.poisoned(stored=self.STORED, metadata={"partition.0": 11})
-        is_halted_by(run, UserCodeError)
+        halted(run.turn(), UserCodeError)
 
     def test_a_spout_that_fails_while_it_cuts_halts_the_run(self):
         run = self.poisoned(replace(BUG, component_id="lines"), stored=self.STORED, metadata={"partition.0": 11})
-        is_halted_by(run, UserCodeError)
+        halted(run.turn(), UserCodeError)
 
 
 class TestOpaque:
     PLAN = {"has_partitions": True, "is_opaque": True, "spout_id": "lines"}
 
     def test_the_record_tells_where_parts_began_and_ended(self):
-        run = driven(
-            two_partitions,
-            stored={"partition.0:1": 10},
-            committed_txid=1,
-            plan=self.PLAN,
-            max_attempts=1,
-        )
+        run = driven(two_partitions, stored={"partition.0:1": 10}, committed_txid=1, plan=self.PLAN, max_attempts=1)
         fails(run, metadata={"partition.0": 11, "partition.1": 3})
         publish = published_poison(run.turn())
         assert publish.poison.batch == BatchInput(2, 2, {"partition.0": 11, "partition.1": 3}, {"partition.0": 10})
@@ -324,18 +298,12 @@ class TestOpaque:
         run = driven(two_partitions, plan=self.PLAN, max_attempts=1)
         run.turn()
         run.handle(WaveCrashed(1, "worker died"))
-        is_halted_by(run, ReplayLimitError)
+        halted(run.turn(), ReplayLimitError)
 
     def test_a_part_that_does_not_begin_where_the_one_below_ended_is_not_believed(self):
-        run = driven(
-            two_partitions,
-            stored={"partition.0:1": 10},
-            committed_txid=1,
-            plan=self.PLAN,
-            max_attempts=1,
-        )
+        run = driven(two_partitions, stored={"partition.0:1": 10}, committed_txid=1, plan=self.PLAN, max_attempts=1)
         fails(run, metadata={"partition.0": 11}, began_from={"partition.0": 999})
-        is_halted_by(run, UserCodeError)
+        halted(run.turn(), UserCodeError)
 
 
 class TestBackoff:

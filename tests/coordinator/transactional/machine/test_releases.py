@@ -26,7 +26,7 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.options import RunOptions
 from state.errors import NotDurableError, TopologyError, UserCodeError
-from tests.support.machine.by_hand import ByHand, ScriptedSource, att, attempts_in, ready, started
+from tests.support.machine.by_hand import ByHand, ScriptedSource, att, attempts_in, halted, ready, started
 
 EXHAUSTED = InputState(is_exhausted=True)
 UNTOLD = (att(4, 40), att(5, 50))
@@ -46,17 +46,24 @@ def commit(by_hand, attempt, decided=()):
     return by_hand.published()
 
 
+def committed_and_idle(state):
+    """A run whose only transaction is committed, and told at 5 s how its input stands; what follows."""
+    by_hand, window = waiting(ScriptedSource(["yes"]), max_spout_pending=1)
+    commit(by_hand, window[1])
+    assert by_hand.turn(5.0) == [AskBarrier(1, 0), AskForEnd()]
+    return by_hand, by_hand.handle(state)
+
+
+def confirm(by_hand, txid, now_s=0.0):
+    """A barrier is confirmed, and the spout told."""
+    by_hand.handle(BarrierConfirmed(txid, now_s))
+    by_hand.handle(SpoutNotified())
+
+
 def notified_txid(by_hand):
     """How far the spout was told, as the last commit says."""
     assert by_hand.sent is not None
     return by_hand.sent.notified_txid
-
-
-def error_of(decisions):
-    """The error of the one decision there is, which halts the run."""
-    (halt,) = decisions
-    assert isinstance(halt, Halt)
-    return halt.error
 
 
 def barriers(decisions):
@@ -122,8 +129,7 @@ def test_a_commit_says_how_far_the_spout_was_told_only_if_that_is_not_everything
     commit(by_hand, window[2])
     assert notified_txid(by_hand) == 0
     by_hand.turn()
-    by_hand.handle(BarrierConfirmed(1, 0.0))
-    by_hand.handle(SpoutNotified())
+    confirm(by_hand, 1)
     commit(by_hand, window[3])
     assert notified_txid(by_hand) == 1
 
@@ -146,12 +152,9 @@ def test_commits_say_how_far_the_spout_was_told_by_earlier_runs():
 
 
 def test_a_run_is_not_done_before_everything_is_confirmed():
-    by_hand, window = waiting(ScriptedSource(["yes"]), max_spout_pending=1)
-    commit(by_hand, window[1])
-    assert by_hand.turn() == [AskBarrier(1, 0), AskForEnd()]
-    assert by_hand.handle(EXHAUSTED) == []
-    by_hand.handle(BarrierConfirmed(1, 0.0))
-    by_hand.handle(SpoutNotified())
+    by_hand, decided = committed_and_idle(EXHAUSTED)
+    assert decided == []
+    confirm(by_hand, 1)
     by_hand.turn()
     assert by_hand.handle(EXHAUSTED) == [Done()]
 
@@ -174,20 +177,13 @@ def test_a_new_topology_without_input_is_done_at_once():
 
 
 def test_a_drained_run_is_not_done_before_everything_is_confirmed():
-    by_hand, window = waiting(ScriptedSource(["yes"]), max_spout_pending=1)
-    commit(by_hand, window[1])
-    by_hand.turn()
-    assert by_hand.handle(InputState(is_draining=True)) == []
+    assert committed_and_idle(InputState(is_draining=True))[1] == []
 
 
 def test_an_end_that_no_barrier_confirms_is_an_error_after_the_timeout():
-    by_hand, window = waiting(ScriptedSource(["yes"]), max_spout_pending=1)
-    commit(by_hand, window[1])
-    by_hand.turn(5.0)
-    by_hand.handle(EXHAUSTED)
+    by_hand, _ = committed_and_idle(EXHAUSTED)
     assert by_hand.handle(TimePassed(65.0)) == []
-    error = error_of(by_hand.handle(TimePassed(65.1)))
-    assert isinstance(error, NotDurableError)
+    error = halted(by_hand.handle(TimePassed(65.1)), NotDurableError)
     assert (error.level, error.committed_txid, error.confirmed_txid) == ("fsync", 1, 0)
 
 
@@ -195,10 +191,7 @@ def test_an_end_that_no_barrier_confirms_is_an_error_after_the_timeout():
 
 
 def test_an_idle_run_whose_input_goes_on_waits_for_its_barrier_without_an_error():
-    by_hand, window = waiting(ScriptedSource(["yes"]), max_spout_pending=1)
-    commit(by_hand, window[1])
-    by_hand.turn()
-    by_hand.handle(InputState())
+    by_hand, _ = committed_and_idle(InputState())
     assert by_hand.handle(TimePassed(1_000.0)) == []
 
 
@@ -207,7 +200,7 @@ def test_a_caller_that_awaits_the_release_gets_an_error_after_the_timeout():
     commit(by_hand, window[1])
     by_hand.handle(Turn(0.0, is_awaited=True))
     by_hand.handle(InputState())
-    assert isinstance(error_of(by_hand.handle(TimePassed(61.0))), NotDurableError)
+    halted(by_hand.handle(TimePassed(61.0)), NotDurableError)
 
 
 @pytest.fixture
@@ -223,8 +216,7 @@ def test_commits_stop_when_as_much_is_unreleased_as_has_receipts_and_continue_on
     commit(by_hand, window[2])
     by_hand.ack(window[3])
     assert not any(isinstance(decision, StartCommit) for decision in by_hand.turn(3.0))
-    by_hand.handle(BarrierConfirmed(1, 4.0))
-    by_hand.handle(SpoutNotified())
+    confirm(by_hand, 1, 4.0)
     assert StartCommit(1, (window[3],), composed=True) in by_hand.turn(4.0)
     assert by_hand.handle(TimePassed(63.5)) == []  # no longer blocked
 
@@ -238,7 +230,7 @@ def test_a_run_that_may_commit_nothing_more_ends_after_the_timeout_and_not_befor
     by_hand.ack(window[3])
     by_hand.turn(500.0)
     assert by_hand.handle(TimePassed(560.0)) == []
-    assert isinstance(error_of(by_hand.handle(TimePassed(560.1))), NotDurableError)
+    halted(by_hand.handle(TimePassed(560.1)), NotDurableError)
 
 
 @pytest.mark.usefixtures("_narrow")
@@ -271,11 +263,16 @@ def test_a_spout_that_cannot_be_told_ends_the_run_and_the_group_that_is_under_wa
 # Options
 
 
-def test_a_level_that_does_not_exist_is_refused():
-    with pytest.raises(TopologyError, match=r"option durability is 'disk'; give one of memory, fsync, replica"):
-        RunOptions(durability="disk")
-
-
-def test_fewer_than_one_replica_is_refused():
-    with pytest.raises(TopologyError, match="option durability_replicas is 0; give an integer of at least 1"):
-        RunOptions(durability="replica", durability_replicas=0)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"durability": "disk"}, "option durability is 'disk'; give one of memory, fsync, replica"),
+        (
+            {"durability": "replica", "durability_replicas": 0},
+            "option durability_replicas is 0; give an integer of at least 1",
+        ),
+    ],
+)
+def test_a_level_that_does_not_exist_or_fewer_than_one_replica_is_refused(options, said):
+    with pytest.raises(TopologyError, match=said):
+        RunOptions(**options)

@@ -13,7 +13,6 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_events import (
     BatchCut,
-    Halt,
     NothingToCut,
     Publish,
     Refused,
@@ -24,7 +23,7 @@ from state.codec import pack
 from state.commits.quarantine import BatchInput
 from state.errors import NotRepublishableError, ReplayLimitError, StateRefusedError, UserCodeError
 from state.metadata import MetadataChanges
-from tests.support.machine.by_hand import Driven
+from tests.support.machine.by_hand import Driven, halted
 
 WHOLE = Republication(2, BatchInput(2, "two"))
 PARTS = Republication(2, BatchInput(2, 2, {"partition.0": 20, "partition.1": None}))
@@ -57,13 +56,6 @@ class Replaying(Driven):
         (publish,) = (decision for decision in self.executed() if isinstance(decision, Publish))
         self.published()
         return publish
-
-
-def is_halted_by(run, error_class):
-    (halt,) = run.turn()
-    assert isinstance(halt, Halt)
-    assert type(halt.error) is error_class
-    return halt.error
 
 
 STORED = {"coordinator:5": "five"}
@@ -106,16 +98,8 @@ def test_the_number_of_replays_is_stored_once_and_grows():
 def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
     stored = {"coordinator:2000": "last", "replayed:3": [1, 2], "replayed:900": [2, 3], "replayed:1990": [3, 9]}
     log = MetadataLog(stored, committed_txid=2000)
-    assert [log.number_of(txid) for txid in (2, 3, 4, 899, 900, 901, 1990, 1991)] == [
-        2,
-        2,
-        3,
-        898,
-        898,
-        899,
-        1987,
-        1988,
-    ]
+    numbers = {2: 2, 3: 2, 4: 3, 899: 898, 900: 898, 901: 899, 1990: 1987, 1991: 1988}
+    assert {txid: log.number_of(txid) for txid in numbers} == numbers
     assert log.batch_number(900) == 3
     changes = log.commit_changes(2001, {}, {}, republished_number=11)
     assert changes.puts == {"replayed:2001": [4, 11]}
@@ -142,7 +126,7 @@ class TestPartitioned:
     def test_an_emitter_that_cuts_something_new_cannot_replay(self):
         run = Replaying(PARTS, stored=PART_STORED, plan=PARTITIONED)
         run.ends(run.started(), metadata={"partition.1": 52})
-        assert is_halted_by(run, NotRepublishableError).txid == 2
+        assert halted(run.turn(), NotRepublishableError).txid == 2
 
     def test_a_digest_that_the_engine_adds_is_no_cut(self):
         run = Replaying(WHOLE, stored=STORED)
@@ -170,7 +154,7 @@ class TestOpaque:
     def test_another_batch_is_refused(self, found):
         run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
         run.ends(run.started(), metadata=found)
-        assert "cannot be republished: partition." in str(is_halted_by(run, NotRepublishableError))
+        assert "cannot be republished: partition." in str(halted(run.turn(), NotRepublishableError))
 
     def test_an_attempt_that_failed_is_made_again_without_asking_the_spout(self):
         run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
@@ -183,21 +167,20 @@ class TestFailures:
     def test_a_batch_that_is_still_poison_halts_and_is_not_set_aside_again(self, on_poison):
         run = Replaying(WHOLE, stored=STORED, on_poison=on_poison)
         run.ends(run.started(), Failure(FailureKind.USER, "parse", 0, "Traceback\nValueError"))
-        is_halted_by(run, UserCodeError)
+        halted(run.turn(), UserCodeError)
 
     @pytest.mark.parametrize("on_poison", ["halt", "quarantine"])
     def test_one_that_keeps_failing_halts_after_its_attempts(self, on_poison):
         run = Replaying(WHOLE, stored=STORED, on_poison=on_poison)
         for _ in range(2):
             run.ends(run.started(), Failure(FailureKind.FAILED, "parse", 0, "later"))
-        is_halted_by(run, ReplayLimitError)
+        halted(run.turn(), ReplayLimitError)
 
     def test_data_that_is_gone_has_an_error_of_its_own(self):
         run = Replaying(WHOLE, stored=STORED)
         run.ends(run.started(), Failure(FailureKind.SOURCE, "lines", 0, "offsets 3 to 9 were deleted"))
-        assert "txid 2 cannot be republished: offsets 3 to 9 were deleted" in str(
-            is_halted_by(run, NotRepublishableError)
-        )
+        error = halted(run.turn(), NotRepublishableError)
+        assert "txid 2 cannot be republished: offsets 3 to 9 were deleted" in str(error)
 
     def test_a_record_that_was_dropped_halts_the_run(self):
         run = Replaying(WHOLE, stored=STORED)
@@ -205,7 +188,7 @@ class TestFailures:
         run.turn()
         run.executed()
         run.handle(Refused(StateRefusedError("dropped while it was replayed")))
-        is_halted_by(run, StateRefusedError)
+        halted(run.turn(), StateRefusedError)
 
 
 def test_replays_wait_for_what_an_earlier_run_has_begun():

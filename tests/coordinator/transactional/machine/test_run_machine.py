@@ -45,14 +45,17 @@ from tests.support.machine.by_hand import (
     ByHand,
     Driven,
     ScriptedSource,
+    acked,
     att,
     attempts_in,
     counted,
     emitted,
+    halted,
     ready,
     snapshot,
     started,
     store,
+    two_processed,
     wave,
 )
 
@@ -138,9 +141,7 @@ def test_a_second_verdict_of_the_ackers_is_a_bug_of_ours():
 
 @pytest.mark.parametrize("report", [WaveProcessed(1, ()), WaveCrashed(1, "gone"), WaveProcessed(7, ())], ids=shown)
 def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothing(report):
-    driven = Driven(max_spout_pending=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven, _ = two_processed()
     driven.turn()
     before = snapshot(driven)
     with pytest.raises(ProtocolError, match=f"wave {report.wave_id} was reported but is not running"):
@@ -238,9 +239,7 @@ def test_two_waves_of_half_a_window_are_under_way_one_of_them_in_its_processing_
 
 
 def test_an_engine_that_does_not_overlap_gets_no_wave_while_a_group_commits():
-    driven = Driven(max_spout_pending=4, plan={"engine_overlaps": False})
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven, _ = two_processed(plan={"engine_overlaps": False})
     assert driven.turn() == [commits(1, 2)]
     driven.commit()
     assert emitted(driven.turn()) == [3, 4]
@@ -268,9 +267,7 @@ def test_a_verdict_on_an_attempt_the_wave_does_not_have_is_not_counted():
 
 
 def test_a_failure_drops_later_waves_and_cancels_the_one_that_runs():
-    driven = Driven(max_spout_pending=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven, _ = two_processed()
     driven.turn()
     assert driven.executed(failing=att(1, 1)) == [CancelWave(2), ReleaseWave(1)]
     assert driven.turn() == [], "one wave at a time, even one that runs for nothing"
@@ -286,15 +283,18 @@ def test_a_wave_that_crashes_is_halved_until_one_is_to_blame():
     assert driven.handle(WaveCrashed(2, "gone")) == [ReleaseWave(2)]
     assert emitted(driven.turn()) == [1]
     assert driven.handle(WaveCrashed(3, "gone")) == [ReleaseWave(3)]
-    (halt,) = driven.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, ReplayLimitError)
+    error = halted(driven.turn(), ReplayLimitError)
+    assert (error.txid, error.attempt_count, error.last_reason) == (1, 2, "gone")
     assert driven.machine.story(1)[-1] == "1:0000000000000009: dropped: gone"
 
 
-def test_an_overdue_wave_is_cancelled_once_a_timeout():
-    driven = Driven()
-    driven.turn(now_s=100.0)
+@pytest.mark.parametrize("phase", ["processing", "commit"])
+def test_an_overdue_phase_is_cancelled_once_a_timeout(phase):
+    driven = Driven(max_spout_pending=1)
+    driven.turn(now_s=100.0 if phase == "processing" else 0.0)
+    if phase == "commit":
+        driven.processed(1, (att(1, 1),))
+        driven.turn(now_s=100.0)
     asked = [driven.handle(TimePassed(now_s)) for now_s in (160.0, 160.1, 161.0, 220.2)]
     assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
 
@@ -366,15 +366,6 @@ def test_what_an_engine_finds_overdue_without_a_wait_halves_waves_and_ends_early
     assert (len(first.batches), len(again.batches), again.early.groups) == (4, 2, ())
 
 
-def test_an_overdue_commit_phase_is_cancelled_once_a_timeout():
-    driven = Driven(max_spout_pending=1)
-    driven.turn(now_s=0.0)
-    driven.processed(1, (att(1, 1),))
-    driven.turn(now_s=100.0)
-    asked = [driven.handle(TimePassed(now_s)) for now_s in (160.0, 160.1, 161.0, 220.2)]
-    assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
-
-
 # Groups
 
 
@@ -387,9 +378,7 @@ def test_commit_waits_for_earlier_txid():
 
 
 def test_a_group_stays_within_one_wave():
-    driven = Driven(max_spout_pending=4, commit_group_max=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven, _ = two_processed(commit_group_max=4)
     assert driven.turn()[0] == commits(1, 2)
     driven.processed(2, (att(3, 3), att(4, 4)))
     driven.executed()
@@ -403,35 +392,27 @@ def test_a_group_stays_within_one_wave():
 
 @pytest.mark.parametrize(("group_max", "one_by_one", "size"), [(2, 0, 2), (3, 1, 1), (1, 0, 1), (3, 0, 3)])
 def test_a_group_is_no_larger_than_either_limit(group_max, one_by_one, size):
-    by_hand, attempts = started(commit_group_max=group_max)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=group_max)
     if one_by_one:
         by_hand.machine._commits._size.one_by_one()
     assert by_hand.turn() == [commits(*range(1, 1 + size))]
 
 
 def test_one_group_at_a_time():
-    by_hand, attempts = started(commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=1)
     assert by_hand.turn() == [commits(1)]
     assert by_hand.turn() == []
 
 
 def test_the_commit_goes_out_before_new_batches():
-    by_hand, attempts = started(commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=1)
     by_hand.turn()
     by_hand.commit()
     assert [type(decision) for decision in by_hand.turn()] == [StartCommit, StoreMetadata, StartWave]
 
 
 def test_a_group_is_published_then_told_then_its_wave_released():
-    driven = Driven(max_spout_pending=4)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven, _ = two_processed()
     driven.turn()
     attempts = (att(1, 1), att(2, 2))
     write_set = counted(1)
@@ -442,9 +423,7 @@ def test_a_group_is_published_then_told_then_its_wave_released():
 
 
 def test_an_attempt_whose_commit_was_sent_is_never_failed_or_issued_again():
-    by_hand, attempts = started(commit_group_max=2)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(commit_group_max=2)
     by_hand.turn()
     by_hand.executed()
     before = snapshot(by_hand)
@@ -468,9 +447,7 @@ def test_the_store_answers_only_what_was_sent():
 
 
 def test_a_failure_in_the_commit_phase_publishes_what_is_below_it():
-    by_hand, attempts = started()
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked()
     by_hand.turn()
     (publish,) = by_hand.executed(failing=attempts[3])
     assert isinstance(publish, Publish)
@@ -480,9 +457,7 @@ def test_a_failure_in_the_commit_phase_publishes_what_is_below_it():
 
 
 def test_a_group_with_too_many_changes_is_cut_and_the_rest_goes_with_the_next():
-    by_hand, attempts = started(commit_operations_max=4)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_operations_max=4)
     by_hand.turn()
     much = {2: 4}
     assert by_hand.executed(operations=much) == [commits(1, 2)]
@@ -492,9 +467,7 @@ def test_a_group_with_too_many_changes_is_cut_and_the_rest_goes_with_the_next():
 
 
 def test_a_group_is_cut_by_how_long_the_calls_before_it_took():
-    by_hand, attempts = started(max_spout_pending=16)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(max_spout_pending=16)
     by_hand.turn(commit_limit=1)
     by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
     by_hand.published(call_s=0.05)
@@ -502,9 +475,7 @@ def test_a_group_is_cut_by_how_long_the_calls_before_it_took():
 
 
 def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
-    by_hand, attempts = started(max_spout_pending=16)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(max_spout_pending=16)
     by_hand.turn(commit_limit=3)
     by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
     by_hand.published(call_s=0.15)
@@ -519,9 +490,7 @@ def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
 
 
 def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_has_doubled(caplog):
-    by_hand, attempts = started(max_spout_pending=8, commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(max_spout_pending=8, commit_group_max=1)
     for call_s in (0.09, 0.11, 0.21, 0.3):
         by_hand.turn()
         by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
@@ -534,9 +503,7 @@ def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_
 
 
 def test_a_group_that_has_read_is_run_again_transaction_by_transaction_and_so_are_all_later_ones():
-    by_hand, attempts = started(commit_group_max=2)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked(commit_group_max=2)
     by_hand.turn()
     assert by_hand.executed(reads=True) == [commits(1, 2, composed=False)]
     by_hand.commit(reads=True)
@@ -555,9 +522,7 @@ def test_a_commit_keeps_its_own_metadata_and_forgets_what_is_below():
 
 
 def test_a_crashed_commit_phase_is_replayed_in_halves_until_one_is_to_blame():
-    driven = Driven(max_spout_pending=4, max_attempts=2)
-    driven.turn()
-    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven, _ = two_processed(max_attempts=2)
     driven.turn()
     assert driven.handle(GroupCrashed(1, driven.group, "gone")) == [CancelWave(2), ReleaseWave(1)]
     driven.handle(WaveCrashed(2, "cancelled"))
@@ -569,18 +534,15 @@ def test_a_crashed_commit_phase_is_replayed_in_halves_until_one_is_to_blame():
         crashed = driven.handle(GroupCrashed(wave_id, driven.group, "gone"))
         assert crashed == [CancelWave(wave_id + 1), ReleaseWave(wave_id)]
         driven.handle(WaveProcessed(wave_id + 1, ()))
-    (halt,) = driven.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, ReplayLimitError)
+    error = halted(driven.turn(), ReplayLimitError)
+    assert (error.txid, error.attempt_count, error.last_reason) == (1, 2, "gone")
 
 
 # Refusals and halts
 
 
 def test_a_refused_group_is_tried_one_by_one_and_the_culprit_ends_the_run():
-    by_hand, attempts = started()
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, _ = acked()
     by_hand.turn()
     by_hand.executed()
     assert by_hand.refused() == []
@@ -592,9 +554,7 @@ def test_a_refused_group_is_tried_one_by_one_and_the_culprit_ends_the_run():
     assert by_hand.turn() == [commits(2)]
     by_hand.executed()
     assert by_hand.refused("what it is") == []
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, StateRefusedError)
+    halted(by_hand.turn(), StateRefusedError)
     assert by_hand.machine.currtx == 2
 
 
@@ -605,9 +565,7 @@ def test_after_a_halt_lower_txids_commit_and_higher_ones_are_not_tried():
     by_hand.ack(attempts[1])
     assert by_hand.turn() == [commits(1)]
     by_hand.commit()
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, UserCodeError)
+    halted(by_hand.turn(), UserCodeError)
 
 
 def test_of_two_halts_the_lower_counts():
@@ -618,9 +576,7 @@ def test_of_two_halts_the_lower_counts():
     by_hand.ack(attempts[1])
     by_hand.turn()
     by_hand.commit()
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, SourceError)
+    halted(by_hand.turn(), SourceError)
 
 
 def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
@@ -635,9 +591,7 @@ def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
 
 
 def test_a_spout_that_cannot_be_told_gets_nothing_more_published():
-    by_hand, attempts = started(commit_group_max=1)
-    for attempt in attempts.values():
-        by_hand.ack(attempt)
+    by_hand, attempts = acked(commit_group_max=1)
     by_hand.turn()
     by_hand.executed()
     assert by_hand.published() == [NotifySpout((attempts[1],))]
@@ -713,9 +667,7 @@ def test_a_last_txid_does_not_hide_the_error_that_ends_the_run():
     by_hand.ack(attempts[1])
     by_hand.turn()
     by_hand.commit()
-    (halt,) = by_hand.turn()
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, UserCodeError)
+    halted(by_hand.turn(), UserCodeError)
 
 
 def test_a_spout_that_has_raised_ends_the_run_once_nothing_is_under_way():
@@ -733,9 +685,7 @@ def test_a_drain_does_not_hide_the_error_of_a_halt():
     assert failed_user(by_hand, attempts[2]) == []
     by_hand.fail(attempts[1])
     assert isinstance(by_hand.turn()[-1], AskForEnd)
-    (halt,) = by_hand.handle(InputState(is_draining=True))
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, UserCodeError)
+    halted(by_hand.handle(InputState(is_draining=True)), UserCodeError)
 
 
 # Early commits
@@ -869,34 +819,24 @@ def test_a_group_that_ran_early_and_is_void_does_not_cut_a_later_one():
 def test_a_committer_that_reads_ends_early_commits():
     driven, _ = early()
     processed_early(driven, 1, att(1, 1), att(2, 2), reads=True)
-    decisions = driven.turn()
-    assert decisions[0] == commits(1, 2)
-    assert isinstance(decisions[1], StartWave)
-    assert decisions[1].early == EarlyCommit()
+    commit, start = driven.turn()
+    assert (commit, start.early) == (commits(1, 2), EarlyCommit())
 
 
 def test_an_overdue_wave_ends_early_commits():
     driven, _ = early()
     assert driven.handle(TimePassed(61.0)) == [CancelWave(1)]
     driven.handle(WaveCrashed(1, "cancelled"))
-    (decision,) = driven.turn()
-    assert isinstance(decision, StartWave)
-    assert decision.early == EarlyCommit()
+    (start,) = driven.turn()
+    assert start.early == EarlyCommit()
 
 
-def test_a_verdict_from_the_wrong_tasks_fails_the_first_attempt():
+@pytest.mark.parametrize("wrong", ["tasks", "residue"])
+def test_a_verdict_from_the_wrong_tasks_or_a_residue_that_was_not_read_fails_the_first_attempt(wrong):
     by_hand, attempts = started(max_spout_pending=1)
-    by_hand.ack(attempts[1])
+    by_hand.ack(attempts[1], residue=5 if wrong == "residue" else 0)
     by_hand.turn()
-    assert by_hand.handle(GroupExecuted(1, by_hand.group, ())) == []
-    assert emitted(by_hand.turn()) == [1]
-
-
-def test_a_residue_that_was_not_read_fails_the_attempt():
-    by_hand, attempts = started(max_spout_pending=1)
-    by_hand.ack(attempts[1], residue=5)
-    by_hand.turn()
-    assert by_hand.executed() == []
+    assert (by_hand.executed() if wrong == "residue" else by_hand.handle(GroupExecuted(1, by_hand.group, ()))) == []
     assert emitted(by_hand.turn()) == [1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -13,8 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files import prefix_digest
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import input_file
@@ -23,31 +22,27 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError
+from state import HashState, SourceError, StateRefusedError, TopologyError, UserCodeError
+from tests.support.runs.collecting import Collecting
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
 
 CONTROL = "{files}:txbatch:control"
 
 
-class Store(BaseBatchBolt, ICommitter):
+class Store(Collecting):
     """Counts lines; raises at one it was told to."""
 
     lines = HashState("lines", value=int)
     hated: ClassVar[str] = ""
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.seen: Counter[str] = Counter()
-
     def execute(self, tup):
         if tup["line"] == self.hated:
             raise ValueError("a line nobody likes")
-        self.seen[tup["line"]] += 1
+        super().execute(tup)
 
     def finish_batch(self):
-        for line, count in self.seen.items():
+        for line, count in Counter(self.column("line")).items():
             self.lines.increment(line, count)
 
 
@@ -73,13 +68,10 @@ def topology(pattern: Any, lines_per_batch: int = 2) -> Any:
 
 def run(cluster: LocalCluster, folder: Path, adopt: bool | str = False, pattern: str = "*.txt", **more: Any) -> Any:
     with_options = RunOptions(max_spout_pending=2, adopt=adopt)
-    made = cluster.submit(topology(str(folder / pattern), **more), options=with_options)
-    try:
+    with closing(cluster.submit(topology(str(folder / pattern), **more), options=with_options)) as made:
         made.run_until_idle()
         assert made.is_done
         return made.state("lines")
-    finally:
-        made.close()
 
 
 def refusal(cluster: LocalCluster, folder: Path, error: Any = StateRefusedError, **more: Any) -> str:
@@ -337,13 +329,11 @@ SPOUTS: dict[str, Spout] = {
 
 
 def count(cluster: LocalCluster, spout: Any, adopt: bool | str = False) -> int:
-    made = cluster.submit(build(("count", Count0(), ["lines"]), spout=spout), options=RunOptions(adopt=adopt))
-    try:
+    topology = build(("count", Count0(), ["lines"]), spout=spout)
+    with closing(cluster.submit(topology, options=RunOptions(adopt=adopt))) as made:
         made.run_until_idle()
         total: int = made.state("counts0").get("all", 0)
         return total
-    finally:
-        made.close()
 
 
 @pytest.mark.parametrize("kind", SPOUTS)
@@ -376,11 +366,8 @@ def test_rows_that_were_read_and_taken_out_are_refused(cluster, kind, adopt):
 # Spouts of one's own
 
 
-class Own(Lines):
-    """A spout whose coordinator tells what the test wants."""
-
-    change: ClassVar[Any] = None
-    asked: ClassVar[list[FormerInput]] = []
+class Silent(Lines):
+    """A spout that cannot compare."""
 
     def __init__(self, transactions: int, name: str) -> None:
         super().__init__(transactions)
@@ -388,6 +375,13 @@ class Own(Lines):
 
     def fingerprint(self) -> str:
         return self.name
+
+
+class Own(Silent):
+    """A spout whose coordinator tells what the test wants."""
+
+    change: ClassVar[Any] = None
+    asked: ClassVar[list[FormerInput]] = []
 
     def get_coordinator(self, conf, context):
         return OwnCoordinator(self.count)
@@ -400,15 +394,6 @@ class OwnCoordinator(LinesCoordinator):
     def compare(self, former):
         Own.asked.append(former)
         return Own.change
-
-
-class Silent(Lines):
-    def __init__(self, transactions: int, name: str) -> None:
-        super().__init__(transactions)
-        self.name = name
-
-    def fingerprint(self) -> str:
-        return self.name
 
 
 def test_a_spout_that_cannot_compare_is_only_adopted_unchecked(cluster):

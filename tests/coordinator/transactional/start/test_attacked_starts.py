@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.run_so_far import InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState, ListState
-from state.errors import SourceError, StateRefusedError, UserCodeError
+from state import HashState, ListState, SourceError, StateRefusedError, UserCodeError
 from tests.support.case_names import shown
+from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"]]
 TWO_ROWS = MemoryTransactionalSpout([ROWS], ["x"], 1)
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     rows = ListState("rows", value=str)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.values = []
-
-    def execute(self, tup):
-        self.values.append(tup[0])
-
     def finish_batch(self):
-        for value in self.values:
-            self.rows.append(value)
+        for tup in self.tuples:
+            self.rows.append(tup[0])
 
 
 class KeepElsewhere(Keep):
@@ -139,44 +133,41 @@ def test_a_server_that_goes_back_past_a_drop_is_told_from_a_newer_run(cluster):
         run.run_until_idle()
 
 
-def rewritten_longer(path):
-    path.write_text("bbbbbb0\nb1\n")
-
-
-def prepended(path):
-    path.write_text("x\n" + path.read_text())
-
-
-def cut_short(path):
-    path.write_text("b0\n")
-
-
 def swapped(path):
     other = path.with_name("other")
     other.write_text("c0\nc1\n")
     other.rename(path)
 
 
-@pytest.mark.parametrize("change", [rewritten_longer, prepended, cut_short, swapped])
-def test_a_file_that_is_rewritten_under_a_run_before_it_is_read_is_named(cluster, tmp_path, change):
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "rewritten longer": lambda path: path.write_text("bbbbbb0\nb1\n"),
+    "prepended": lambda path: path.write_text("x\n" + path.read_text()),
+    "cut short": lambda path: path.write_text("b0\n"),
+    "swapped": swapped,
+}
+
+
+def reads_two_files(cluster, tmp_path):
+    """A run that has not read the second of two files, and that file."""
     (tmp_path / "a.txt").write_text("a0\na1\n")
     later = tmp_path / "b.txt"
     later.write_text("b0\nb1\n")
     run = cluster.submit(topology(TextFiles(str(tmp_path / "*.txt"), 1)), options=RunOptions(max_spout_pending=1))
     run.tick()
-    change(later)
+    return run, later
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_is_rewritten_under_a_run_before_it_is_read_is_named(cluster, tmp_path, change):
+    run, later = reads_two_files(cluster, tmp_path)
+    CHANGES[change](later)
     with pytest.raises(SourceError, match=r"b.txt' was changed after the run began and before it was read"):
         run.run_until_idle()
     assert run.state("rows") == ["a0", "a1"]
 
 
 def test_lines_appended_under_a_run_to_a_file_that_is_not_read_yet_are_left_to_a_later_run(cluster, tmp_path):
-    (tmp_path / "a.txt").write_text("a0\na1\n")
-    later = tmp_path / "b.txt"
-    later.write_text("b0\nb1\n")
-    spout = TextFiles(str(tmp_path / "*.txt"), 1)
-    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=1))
-    run.tick()
+    run, later = reads_two_files(cluster, tmp_path)
     with later.open("a") as file:
         file.write("b2\n")
     run.run_until_idle()

@@ -12,6 +12,8 @@ from examples.word_count import topology
 from state.errors import StateRefusedError
 from tests.conftest import Backend
 
+pytestmark = [pytest.mark.redis, pytest.mark.usefixtures("no_spark")]
+
 
 class SparkStartedError(Exception):
     """Raised where Spark would start."""
@@ -35,23 +37,17 @@ def words(tmp_path: Path, redis_backend: Backend) -> Path:
     return tmp_path
 
 
-@pytest.mark.redis
-@pytest.mark.usefixtures("no_spark")
 def test_another_input_is_refused_before_spark_starts(words: Path, redis_backend: Backend) -> None:
     with pytest.raises(StateRefusedError, match="was started on another input"):
         run(topology(str(words / "two.txt")), redis_url=str(redis_backend.url))
 
 
-@pytest.mark.redis
-@pytest.mark.usefixtures("no_spark")
 def test_a_first_run_on_an_empty_input_is_done_before_spark_starts(tmp_path: Path, redis_backend: Backend) -> None:
     (tmp_path / "empty.txt").touch()
     done = run(topology(str(tmp_path / "empty.txt")), redis_url=str(redis_backend.url))
     assert (done.committed, done.last_txid) == (0, 0)
 
 
-@pytest.mark.redis
-@pytest.mark.usefixtures("no_spark")
 def test_a_first_run_that_cannot_start_spark_leaves_nothing(tmp_path: Path, redis_backend: Backend) -> None:
     (tmp_path / "one.txt").write_text("a b\n")
     with pytest.raises(SparkStartedError):
@@ -59,8 +55,6 @@ def test_a_first_run_that_cannot_start_spark_leaves_nothing(tmp_path: Path, redi
     assert redis_backend.client().keys() == []
 
 
-@pytest.mark.redis
-@pytest.mark.usefixtures("no_spark")
 @pytest.mark.parametrize(("name", "adopt"), [("one.txt", False), ("two.txt", True)], ids=["the same", "adopted"])
 def test_what_may_be_accepted_is_compared_once_and_later(
     words: Path, redis_backend: Backend, name: str, adopt: bool

@@ -5,42 +5,32 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.memory import MemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
-from coordinator.transactional.options import RunOptions
 from state import HashState, SetState, ValueState
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
 from state.redis_admin.topology import RedisTopology
+from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"
 
 
-class Writing(BaseBatchBolt, ICommitter):
+class Writing(Collecting):
     output_fields = ("line",)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.lines: list[str] = []
-
-    def execute(self, tup):
-        self.lines.append(tup["line"])
 
 
 class Counts(Writing):
     counts: HashState[Any] = HashState("counts", value=int)
 
     def finish_batch(self):
-        for line in self.lines:
+        for line in self.column("line"):
             self.counts.increment(line, 1)
 
 
@@ -52,7 +42,7 @@ class BytesCounts(Counts):
     counts = HashState("counts", value=int, field=bytes)
 
     def finish_batch(self):
-        for line in self.lines:
+        for line in self.column("line"):
             self.counts.increment(line.encode(), 1)
 
 
@@ -64,7 +54,7 @@ class AsValue(Writing):
     counts = ValueState("counts", value=int)
 
     def finish_batch(self):
-        self.counts.increment(len(self.lines))
+        self.counts.increment(len(self.column("line")))
 
 
 class Stateless(Writing):
@@ -77,7 +67,7 @@ class More(Counts):
 
     def finish_batch(self):
         super().finish_batch()
-        for line in self.lines:
+        for line in self.column("line"):
             self.seen.add(line)
 
 
@@ -89,13 +79,10 @@ def topology(committer: Any, *, spout_tasks: int = 1, tasks: int = 1, component_
 
 
 def run(cluster: LocalCluster, built: Any, **options: Any) -> Any:
-    made = cluster.submit(built, options=RunOptions(**options))
-    try:
+    with closing(cluster.submit(built, options=RunOptions(**options))) as made:
         made.run_until_idle()
         assert made.is_done
         return made.statistics
-    finally:
-        made.close()
 
 
 MOVED = "state 'counts': owner changed from 'count' to 'store'"
@@ -190,11 +177,6 @@ def test_a_description_that_cannot_be_read_has_to_be_accepted_as_changed_states_
     assert change.states == (f"its stored description {stored!r} cannot be read",)
 
 
-def test_equal_descriptions_are_no_change():
-    text = described(topology(Counts()))
-    assert changes(text, text) == TopologyChange()
-
-
 def test_a_description_has_a_short_form_for_readers():
     assert summary(described(topology(More(), tasks=2))) == (
         "count*2[committer], lines*1[spout]; states counts:hash, seen:set"
@@ -203,22 +185,26 @@ def test_a_description_has_a_short_form_for_readers():
     assert summary("graph") == "graph"
 
 
-def test_a_change_of_grouping_is_said_in_words():
-    before = described(topology(Counts()))
-    after = before.replace("FieldsGrouping(names=('line',))", "ShuffleGrouping()")
-    (said,) = changes(before, after).said
-    assert said.endswith("inputs changed from [lines/default: fields line] to [lines/default: shuffle]")
+BEFORE = described(topology(Counts()))
+BY_SHUFFLE = BEFORE.replace("FieldsGrouping(names=('line',))", "ShuffleGrouping()")
+THREE_EXECUTORS = BEFORE.replace('"kind": "committer", "parallelism": 1', '"kind": "committer", "parallelism": 3')
 
 
-def test_a_change_of_parallelism_is_told_once():
-    before, after = described(topology(Counts())), described(topology(Counts(), tasks=2))
-    assert changes(before, after) == TopologyChange(("component 'count': tasks changed from 1 to 2",))
-
-
-def test_executors_are_told_of_if_the_number_of_tasks_stays():
-    before = described(topology(Counts()))
-    after = before.replace('"kind": "committer", "parallelism": 1', '"kind": "committer", "parallelism": 3')
-    assert changes(before, after).said == ("component 'count': parallelism changed from 1 to 3",)
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (BEFORE, ()),
+        (
+            BY_SHUFFLE,
+            ("component 'count': inputs changed from [lines/default: fields line] to [lines/default: shuffle]",),
+        ),
+        (described(topology(Counts(), tasks=2)), ("component 'count': tasks changed from 1 to 2",)),
+        (THREE_EXECUTORS, ("component 'count': parallelism changed from 1 to 3",)),
+    ],
+    ids=["none", "grouping", "tasks, told once", "executors, if the number of tasks stays"],
+)
+def test_a_change_is_said_in_words(after, said):
+    assert changes(BEFORE, after) == TopologyChange(said)
 
 
 class KilledError(Interruption):
