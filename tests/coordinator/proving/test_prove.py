@@ -346,9 +346,7 @@ def test_nothing_of_a_proof_stays_in_this_process() -> None:
     assert not SEEN_WORDS
 
 
-def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_watched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_watched(monkeypatch) -> None:
     given: list[float] = []
 
     def noted(run: Callable[[], Any], *, returns_within_s: float) -> Any:

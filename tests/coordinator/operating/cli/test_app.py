@@ -83,9 +83,7 @@ def test_the_options_of_a_run_are_grouped(capsys: pytest.CaptureFixture[str]) ->
         assert option in group
 
 
-def test_an_interruption_of_the_imports_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_of_the_imports_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     def interrupted(_name: str) -> None:
         raise KeyboardInterrupt
 
@@ -94,9 +92,7 @@ def test_an_interruption_of_the_imports_is_a_sentence(
     assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
 
 
-def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(monkeypatch, capsys) -> None:
     class Interrupting:
         def find_spec(self, name: str, *_: object) -> None:
             if name == "coordinator.operating.cli.app":

@@ -142,15 +142,12 @@ def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
         command.process.send_signal(signal.SIGTERM)
         code, output = command.ended()
         said = command.said()
-
     assert code == 143, said
     assert "lines: finishing what is in flight; a second signal stops at once" in said
     first = json.loads(output)
     assert 0 < first["last_txid"] < LINE_COUNT / LINES_PER_BATCH
     assert looked_at(job, "lines", 1)[0].now.state is RunState.STOPPED
-
     code, output, said = ran(job, "job_of_lines:topology", "--json")
-
     assert code == 0, said
     assert first["committed"] + json.loads(output)["committed"] == LINE_COUNT / LINES_PER_BATCH
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
@@ -162,7 +159,6 @@ def test_a_continuous_run_ends_well_by_a_signal(job: JobFolder) -> None:
         command.await_words(" committed · ")
         command.process.send_signal(signal.SIGINT)
         code, output = command.ended()
-
     assert code == 0, command.said()
     assert stored(job, "{numbers}:lines") == {"all": json.loads(output)["last_txid"]}
 
@@ -177,13 +173,11 @@ def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
             assert (code, json.loads(output)["error"]["exit_code"]) == (3, 3), older.said()
             assert "topology 'lines' was taken over by a newer coordinator on " in older.said()
             assert newer.ended()[0] == 0, newer.said()
-
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
 
 
 def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> None:
     code, output, said = ran(job, "job_of_lines:raising", "--json")
-
     figures = json.loads(output)
     assert (code, figures["committed"], figures["error"]["exit_code"]) == (1, 2, 1), said
     assert "txbatch: component 'store', task 0, attempt 3:" in said
@@ -197,10 +191,8 @@ def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> Non
 
 def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> None:
     folder.write("job_of_plain_lines.py", PLAIN_JOB)
-
     with started(folder, "job_of_plain_lines:topology", "--stop-when-idle", "--json") as command:
         code, output = command.ended()
-
     found = json.loads(output)
     assert (code, found["emitted"], found["acked"], found["failed"]) == (0, 20, 20, 0)
     assert not (folder.path / ".txbatch").exists()
@@ -208,10 +200,8 @@ def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> N
 
 def test_a_plain_topology_runs_until_it_is_told_to_end(folder: JobFolder) -> None:
     folder.write("job_of_plain_lines.py", PLAIN_JOB)
-
     with started(folder, "job_of_plain_lines:topology", "--json") as command:
         command.await_words("lines: running")
         command.process.send_signal(signal.SIGTERM)
         code, output = command.ended()
-
     assert (code, json.loads(output)["failed"]) == (0, 0)

@@ -54,7 +54,6 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert txbatch(*arguments) == 2
-
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err
@@ -67,9 +66,7 @@ def test_somebody_elses_package_ends_in_a_sentence(name: str, tmp_path: Path) ->
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module, _, function = project["scripts"]["txbatch"].partition(":")
     script = SCRIPT.format(folders=[str(tmp_path), str(ROOT)], module=module, function=function)
-
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-
     assert ran.returncode == 2
     found = tmp_path / f"{name}.py"
     assert ran.stderr.startswith(f"txbatch: import {name} finds {found}, not txbatch's own package in ")

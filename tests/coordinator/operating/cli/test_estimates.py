@@ -13,7 +13,6 @@ from tests.support.cli.in_process import HandClock
 def test_nothing_is_known_of_an_input_without_size() -> None:
     done = DonePart()
     done.update(last_txid=5, cut_txid=8, cut_part=None)
-
     assert done.fraction() is None
 
 
@@ -21,10 +20,8 @@ def test_a_part_is_done_when_it_is_committed_and_not_when_it_is_cut() -> None:
     done = DonePart()
     done.update(last_txid=0, cut_txid=10, cut_part=1.0)
     assert done.fraction() == 0.0
-
     done.update(last_txid=5, cut_txid=10, cut_part=1.0)
     assert done.fraction() == pytest.approx(0.5)
-
     done.update(last_txid=10, cut_txid=10, cut_part=1.0)
     assert done.fraction() == 1.0
 
@@ -34,7 +31,6 @@ def test_what_was_cut_at_a_txid_counts_when_that_txid_is_committed() -> None:
     done.update(last_txid=0, cut_txid=10, cut_part=0.1)  # ten small transactions,
     done.update(last_txid=0, cut_txid=20, cut_part=0.9)  # then ten large ones
     done.update(last_txid=0, cut_txid=21, cut_part=1.0)
-
     for txid, part in ((10, 0.1), (15, 0.5), (20, 0.9), (21, 1.0)):
         done.update(last_txid=txid, cut_txid=21, cut_part=1.0)
         assert done.fraction() == pytest.approx(part)
@@ -43,7 +39,6 @@ def test_what_was_cut_at_a_txid_counts_when_that_txid_is_committed() -> None:
 def test_a_run_that_continues_begins_with_what_earlier_runs_did() -> None:
     done = DonePart()
     done.update(last_txid=60, cut_txid=80, cut_part=0.8)
-
     assert done.fraction() == pytest.approx(0.6)
 
 
@@ -53,7 +48,6 @@ def test_attempts_that_are_dropped_do_not_take_anything_back() -> None:
     before = done.fraction()
     done.update(last_txid=4, cut_txid=6, cut_part=0.15)  # replayed: the higher ones are cut again
     done.update(last_txid=4, cut_txid=20, cut_part=0.5)
-
     assert done.fraction() == before
 
 
@@ -61,7 +55,6 @@ def test_only_the_window_is_remembered() -> None:
     done = DonePart()
     for txid in range(10_000):
         done.update(last_txid=txid, cut_txid=txid + 64, cut_part=(txid + 64) / 20_000)
-
     assert done.fraction() == pytest.approx(9_999 / 20_000)
     assert len(done._cuts) <= 66
 
@@ -103,7 +96,6 @@ def test_the_time_left_is_an_estimate_or_nothing(
     clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, parts, every_s=every_s)
-
     assert left.seconds() == (None if left_s is None else pytest.approx(left_s))
 
 
@@ -112,7 +104,6 @@ def test_the_last_half_minute_counts() -> None:
     left = TimeLeft(clock)
     grown(left, clock, [part / 1000 for part in range(1, 101)], every_s=1.0)
     grown(left, clock, [0.1 + part / 100 for part in range(1, 41)], every_s=1.0)
-
     assert left.seconds() == pytest.approx(50.0)
 
 
@@ -121,7 +112,6 @@ def test_the_estimate_grows_while_nothing_is_committed() -> None:
     left = TimeLeft(clock)
     grown(left, clock, [0.1, 0.2, 0.3, 0.4, 0.5], every_s=2.0)
     assert left.seconds() == pytest.approx(10.0)
-
     clock.now_s += 8.0
     assert left.seconds() == pytest.approx(20.0)
 

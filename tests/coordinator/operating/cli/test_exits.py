@@ -84,11 +84,8 @@ def reported(error: BaseException, **options: object) -> int:
 
 
 @pytest.mark.parametrize(("error", "code"), CODES, ids=lambda part: type(part).__name__)
-def test_every_error_has_its_code_and_no_traceback(
-    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_error_has_its_code_and_no_traceback(error: BaseException, code: int, capsys) -> None:
     assert reported(error) == code
-
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("txbatch: ")
@@ -118,7 +115,6 @@ def test_every_error_of_ours_is_in_the_table() -> None:
         return {kind}.union(*map(below, kind.__subclasses__()))
 
     ours = {kind for kind in below(TransactionError) if kind.__module__ == "state.errors"}
-
     assert ours <= {type(error) for error, _ in CODES}
 
 
@@ -126,10 +122,7 @@ def test_every_error_of_ours_is_in_the_table() -> None:
     ("error", "end"),
     [
         (FencedError("words"), "do not restart it\n`txbatch explain fenced` says more\n"),
-        (
-            StateRefusedError("no").about(Trouble.REGRESSED),
-            "txbatch: no\n`txbatch explain regressed` says more\n",
-        ),
+        (StateRefusedError("no").about(Trouble.REGRESSED), "txbatch: no\n`txbatch explain regressed` says more\n"),
         (
             KeyError("x"),
             "KeyError: 'x'\nthis error is unexpected; --debug shows where it was raised\n`txbatch explain unexpected` "
@@ -151,16 +144,13 @@ def test_every_error_of_ours_is_in_the_table() -> None:
     ],
     ids=["ours", "about a trouble", "unexpected", "the user's traceback", "markup", "a long sentence"],
 )
-def test_an_error_ends_with_its_remedy_and_where_it_is_explained(
-    capsys: pytest.CaptureFixture[str], error: BaseException, end: str
-) -> None:
+def test_an_error_ends_with_its_remedy_and_where_it_is_explained(capsys, error: BaseException, end: str) -> None:
     reported(error)
     assert capsys.readouterr().err.endswith(end)
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert reported(TopologyError("no bolt"), debug=True) == ExitCode.USAGE
-
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback (most recent call last)")
     assert shown.endswith("txbatch: no bolt\n`txbatch explain topology` says more\n")
@@ -169,9 +159,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
     url = "redis://:hunter22@host:6379"
-
     reported(ValueError(f"cannot use {url}"), debug=debug, hidden={url: "redis://host:6379"})
-
     shown = capsys.readouterr().err
     assert "hunter22" not in shown
     assert "cannot use redis://host:6379" in shown
@@ -180,7 +168,6 @@ def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool
 @pytest.mark.parametrize("debug", [False, True])
 def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
     reported(ValueError("\x1b[2Jgone\rover"), debug=debug)
-
     shown = capsys.readouterr().err
     assert "\\x1b[2Jgone\\rover" in shown
     assert not {"\x1b", "\r"} & set(shown)
@@ -188,7 +175,6 @@ def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.Cap
 
 def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:
     reported(UserCodeError(component_id="bolt", attempt="7:1", traceback_text="ValueError: no\ntxbatch: done"))
-
     assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("txbatch:")] == [
         "txbatch: component 'bolt', task 0, attempt 7:1 raised:"
     ]

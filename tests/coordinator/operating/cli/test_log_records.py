@@ -40,9 +40,7 @@ def records(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in captured.err.splitlines()]
 
 
-def test_progress_and_result_are_records_and_the_result_has_its_figures(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_and_result_are_records_and_the_result_has_its_figures(folder: JobFolder, capsys) -> None:
     folder.write_job()
     with command_errors(log=JSON):
         assert execute(request(), FakeRunner(**BEGUN)) == 0
@@ -55,9 +53,7 @@ def test_progress_and_result_are_records_and_the_result_has_its_figures(
     assert quarantined["message"].startswith("QUARANTINED")
 
 
-def test_where_metrics_are_is_said_and_the_run_is_observed(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_metrics_are_is_said_and_the_run_is_observed(folder: JobFolder, capsys) -> None:
     folder.write_job()
     runner = FakeRunner(**BEGUN)
     with command_errors(log=JSON):

@@ -17,7 +17,6 @@ def test_a_record_is_one_line_of_printable_text(capsys: pytest.CaptureFixture[st
     with logging_to_stderr(debug=False):
         LOG.warning("attempt failed: %s", "no\ntxbatch: done\x1b[31m" + "x" * 10_000)
         LOG.info("not shown")
-
     shown = capsys.readouterr().err
     assert shown.startswith("txbatch: attempt failed: no\\ntxbatch: done\\x1b[31mxxx")
     assert shown.count("\n") == 1
@@ -31,7 +30,6 @@ def test_a_password_is_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
             raise ValueError("hunter22")
         except ValueError:
             LOG.exception("it raised")
-
     shown = capsys.readouterr().err
     assert "hunter22" not in shown
     assert "txbatch: AUTH …\ntxbatch: it raised\nTraceback (most recent call last)" in shown
@@ -60,7 +58,6 @@ def test_a_broken_connection_is_not_told_by_py4j_a_users_warning_is(capsys: pyte
                 root.handle(record_of(module))
             root.handle(record_of("users_info", logging.INFO))
         assert root.handlers == []
-
     assert capsys.readouterr().err == "said by users_spout\n"
 
 

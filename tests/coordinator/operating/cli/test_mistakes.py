@@ -107,17 +107,13 @@ def test_a_mistake_of_the_command_line(jobs: JobFolder, capsys: pytest.CaptureFi
 
 
 @by_name(argvalues=[*LOADING, *WIRING, *INPUT])
-def test_a_mistake_that_is_refused_before_anything_is_written(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], mistake: Mistake
-) -> None:
+def test_a_mistake_that_is_refused_before_anything_is_written(jobs: JobFolder, capsys, mistake: Mistake) -> None:
     one_sentence(told(mistake, capsys))
     assert not (jobs.path / ".txbatch").exists()
 
 
 @by_name(argvalues=SERVER)
-def test_a_mistake_about_the_server(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
-) -> None:
+def test_a_mistake_about_the_server(jobs: JobFolder, capsys, monkeypatch: pytest.MonkeyPatch, mistake: Mistake) -> None:
     if mistake.redis_url:
         monkeypatch.setenv("TXBATCH_REDIS_URL", mistake.redis_url)
     one_sentence(told(mistake, capsys))
@@ -125,17 +121,13 @@ def test_a_mistake_about_the_server(
 
 
 @by_name(argvalues=SILENT)
-def test_a_server_that_is_silent(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
-) -> None:
+def test_a_server_that_is_silent(jobs: JobFolder, capsys, monkeypatch: pytest.MonkeyPatch, mistake: Mistake) -> None:
     be_impatient(monkeypatch)
     one_sentence(told(mistake, capsys))
 
 
 @by_name(argvalues=RUNNING)
-def test_a_mistake_of_a_job_that_runs(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
-) -> None:
+def test_a_mistake_of_a_job_that_runs(jobs: JobFolder, capsys, monkeypatch, mistake: Mistake) -> None:
     monkeypatch.setattr(run_module, "execute", partial(execute, runner=on_local_cluster))
     defaults = {**(TextFiles.__init__.__kwdefaults__ or {}), "line_bytes_max": 2**20}
     monkeypatch.setattr(TextFiles.__init__, "__kwdefaults__", defaults)

@@ -28,9 +28,7 @@ def unresolvable(count: NoSuchName = 3): ...  # type: ignore[name-defined] # noq
 
 def test_defaults_say_the_type() -> None:
     given = {"input": "7", "lines_per_batch": "10", "ratio": "2", "strict": "yes", "name": "5", "other": "8"}
-
     bound = bind_parameters(factory, "m:f", given)
-
     assert bound == {"input": "7", "lines_per_batch": 10, "ratio": 2.0, "strict": True, "name": "5", "other": "8"}
     assert type(bound["ratio"]) is float
 
@@ -75,7 +73,6 @@ def test_words_for_yes_and_no(word: str, value: bool) -> None:
 def test_what_does_not_fit_is_refused(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(TopologyError) as refusal:
         bind_parameters(factory, "m:f", given)
-
     assert sentence in str(refusal.value)
 
 
@@ -110,5 +107,4 @@ def test_pairs_keep_later_equal_signs() -> None:
 def test_pairs_that_are_none_are_refused(texts: list[str], sentence: str) -> None:
     with pytest.raises(TopologyError) as refusal:
         parse_pairs("-p", texts)
-
     assert sentence in str(refusal.value)

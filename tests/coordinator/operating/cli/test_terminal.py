@@ -113,9 +113,7 @@ def test_as_json_stored_text_is_escaped_and_whole(url: str, capsys: pytest.Captu
     ],
     ids=" ".join,
 )
-def test_no_command_lets_stored_text_through(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_no_command_lets_stored_text_through(url: str, capsys, arguments: list[str]) -> None:
     shown = printed(capsys, url, *arguments)
     assert shown
     assert all(line.replace("\t", "").isprintable() for line in shown.split("\n"))

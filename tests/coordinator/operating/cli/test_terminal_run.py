@@ -48,11 +48,9 @@ def test_a_terminal_shows_every_step_in_its_order_and_then_figures_that_fit(
     folder: JobFolder, columns: int, given: str
 ) -> None:
     folder.write_job()
-
     shown = on_terminal(
         [sys.executable, "-c", SCRIPT, given], folder.path, {**os.environ, "PYTHONPATH": str(ROOT)}, columns=columns
     )
-
     assert shown.code == 0, shown.screen
     at = [shown.screen.index(f"lines: {step}") for step in ["starting ", *STEPS, "running the first wave"]]
     assert at == sorted(at)

@@ -191,11 +191,7 @@ def test_a_replica_is_refused_and_its_primary_asked_for(redis_server_url):
         port = taken.getsockname()[1]
     with running_server(redis_program(), "--replicaof", f"127.0.0.1 {port}") as url:
         primary = troubled(url)["primary"]
-    assert (primary.weight, primary.found, primary.remedy) == (
-        Weight.FAIL,
-        "is a slave",
-        "give the primary's address",
-    )
+    assert (primary.weight, primary.found, primary.remedy) == (Weight.FAIL, "is a slave", "give the primary's address")
 
 
 @pytest.mark.redis
@@ -246,7 +242,6 @@ def test_a_private_server_is_tried_elsewhere_until_its_directory_has_had_one(tmp
     assert {finding.weight for finding in findings} == {Weight.OK}
     assert findings[0].found == f"would be new in {str(data_dir)!r}; one was tried elsewhere"
     assert not data_dir.exists()
-
     with EmbeddedServer(data_dir):
         pass
     assert examine_server(choice(None, data_dir), "words")[0].found == f"in {str(data_dir)!r}"

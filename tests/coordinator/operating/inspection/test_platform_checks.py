@@ -34,12 +34,7 @@ def test_a_folder_is_judged_by_room_and_rights(changes, weight, found):
 
 @pytest.mark.parametrize(
     ("version", "weight"),
-    [
-        ((3, 10, 9), Weight.FAIL),
-        ((3, 11, 0), Weight.OK),
-        ((3, 13, 5), Weight.OK),
-        ((3, 14, 0), Weight.WARN),
-    ],
+    [((3, 10, 9), Weight.FAIL), ((3, 11, 0), Weight.OK), ((3, 13, 5), Weight.OK), ((3, 14, 0), Weight.WARN)],
 )
 def test_a_python_that_was_not_tried_is_told(version, weight):
     assert check_python(version).weight is weight

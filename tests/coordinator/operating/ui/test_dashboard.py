@@ -19,15 +19,7 @@ from coordinator.serving.http_server import server_of
 from state.redis_admin.onlooker import Onlooker
 from tests.conftest import Backend
 from tests.support.dashboard.opened import opened
-from tests.support.dashboard.stored import (
-    FIGURES,
-    MARKUP,
-    NOW,
-    failed_story,
-    store_all,
-    store_topology,
-    story,
-)
+from tests.support.dashboard.stored import FIGURES, MARKUP, NOW, failed_story, store_all, store_topology, story
 from tests.support.stores.builders import dump
 
 PAGES = (
@@ -149,9 +141,7 @@ def test_what_is_not_there_is_said_on_a_page(browser: TestClient, path: str, sta
 
 
 @pytest.mark.parametrize(
-    "path",
-    [*PAGES, *LOST, "/static/style.css", "/static/live.js", "/static/icon.svg"],
-    ids=lambda path: path[:60],
+    "path", [*PAGES, *LOST, "/static/style.css", "/static/live.js", "/static/icon.svg"], ids=lambda path: path[:60]
 )
 def test_every_answer_has_the_headers_that_keep_others_out(browser: TestClient, path: str) -> None:
     headers = browser.get(path).headers
@@ -189,9 +179,7 @@ def test_looking_changes_nothing(client: fakeredis.FakeRedis, browser: TestClien
     assert dump(client) == before
 
 
-def test_what_scrolls_sideways_has_a_shade_where_there_is_more_and_figures_fill_their_rows(
-    browser: TestClient,
-) -> None:
+def test_what_scrolls_sideways_has_a_shade_where_there_is_more_and_figures_fill_their_rows(browser: TestClient) -> None:
     style = browser.get("/static/style.css").text
     rules = dict(re.findall(r"^(\.(?:scroll|figures|figures div)) \{(.*?)\}", style, re.DOTALL | re.MULTILINE))
     assert re.findall(r"(left|right) / \d+px 100% (local|scroll)", rules[".scroll"]) == [
@@ -288,9 +276,7 @@ def test_a_server_that_is_away_is_said_and_shown_again_when_it_is_back(client: f
         assert browser.get("/topologies/words").status_code == 200
 
 
-def test_an_error_of_our_own_is_answered_with_the_headers_too(
-    client: fakeredis.FakeRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_our_own_is_answered_with_the_headers_too(client: fakeredis.FakeRedis, monkeypatch) -> None:
     def broken(_self: Onlooker) -> None:
         raise ZeroDivisionError("a bug, with a secret in its text")
 

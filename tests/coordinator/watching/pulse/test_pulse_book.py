@@ -91,11 +91,7 @@ def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
 
 @pytest.mark.parametrize(
     ("is_waiting", "is_draining", "state"),
-    [
-        (False, False, RunState.STARTING),
-        (False, True, RunState.DRAINING),
-        (True, True, RunState.WAITING),
-    ],
+    [(False, False, RunState.STARTING), (False, True, RunState.DRAINING), (True, True, RunState.WAITING)],
 )
 def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunState) -> None:
     condition = RunCondition(is_waiting=is_waiting, is_draining=is_draining)

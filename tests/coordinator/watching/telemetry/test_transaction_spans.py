@@ -10,13 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from coordinator.watching.run_observer import (
-    AttemptsFailed,
-    AttemptsIssued,
-    GroupCommitted,
-    WaveEnded,
-    WaveStarted,
-)
+from coordinator.watching.run_observer import AttemptsFailed, AttemptsIssued, GroupCommitted, WaveEnded, WaveStarted
 from coordinator.watching.telemetry.transaction_spans import TransactionSpans
 from state.attempt import TransactionAttempt
 from state.errors import TopologyError, UserCodeError
@@ -58,7 +52,6 @@ def test_a_transaction_is_a_span_and_so_is_each_of_its_attempts(traced):
     run = Run(3, max_spout_pending=6, observers=[spans])
     run.engine.on_wave = failing_at(run, 2, text="the price list is being written")
     run()
-
     whole, attempts = runs_of(exporter, 2)
     assert whole.attributes["txbatch.topology"] == "test"
     assert [span.status.status_code for span in attempts] == [StatusCode.ERROR, StatusCode.UNSET]
@@ -96,7 +89,6 @@ def test_what_never_commits_ends_with_the_run(traced):
     run.engine.on_wave = failing_at(run, 2, kind=USER)
     with pytest.raises(UserCodeError), run.observers.until_the_end():
         run()
-
     whole, (attempt,) = runs_of(exporter, 2)
     assert attempt.attributes["txbatch.cause"] == "user_code"
     assert whole.status.description == "the run ended: UserCodeError"

@@ -46,9 +46,7 @@ def url(redis_backend: Backend) -> str:
 ended = partial(txbatch, "dead-letters")
 
 
-def test_a_list_for_people_shows_reason_and_values_without_control_characters(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_for_people_shows_reason_and_values_without_control_characters(url: str, capsys) -> None:
     assert ended("list", "wc", "--redis", url, "--limit", "2") == 0
     assert capsys.readouterr().out.splitlines() == [
         f"wc on {url}: 3 dead letters, committed up to txid 3",
@@ -86,9 +84,7 @@ def test_a_list_as_json_continues_after_the_last_letter(url: str, capsys: pytest
     ]
 
 
-def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(url: str, capsys) -> None:
     assert ended("export", "wc", "--redis", url, "--until", "2") == 0
     shown = capsys.readouterr()
     assert [json.loads(line)["id"] for line in shown.out.splitlines()] == ["1.0", "1.1"]

@@ -64,7 +64,6 @@ def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: py
 
 def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert txbatch("status", "words", "--redis", url, "--json") == 0
-
     shown = json.loads(capsys.readouterr().out)
     assert NONCE in shown["fence"]
     assert {name: shown[name] for name in shown if name != "fence"} == {
@@ -92,9 +91,7 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         (("status", "a:b"), "topology id 'a:b' is not a valid name"),
     ],
 )
-def test_an_unknown_topology(
-    url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], sentence: str
-) -> None:
+def test_an_unknown_topology(url: str, capsys, command: tuple[str, ...], sentence: str) -> None:
     assert txbatch(*command, "--redis", url) == 2
     assert sentence.replace("URL", url) in capsys.readouterr().err
 
@@ -112,9 +109,7 @@ def test_drop_tells_how_many_keys_went_and_which_it_has_left(
     client = redis_backend.client()
     client.hset("{words}:counts", "a", "1")
     client.hset("{other}:counts", "a", "1")
-
     assert txbatch("drop", "words", "--redis", url, "--yes", *also, *as_json) == 0
-
     shown = capsys.readouterr().out
     if as_json:
         left = [] if also else ["{words}:counts"]
@@ -132,9 +127,7 @@ def test_what_is_left_of_a_topology_that_is_not_stored_is_named(url: str, redis_
     assert redis_backend.client().exists("{others}:labels")
 
 
-def test_drop_says_that_the_topology_was_running(
-    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drop_says_that_the_topology_was_running(url: str, redis_backend: Backend, capsys, monkeypatch) -> None:
     run = RedisStore(url, "words")
     run.acquire(nonce="ef" * 16, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
     other = RedisStore(url, "words2")
@@ -200,9 +193,7 @@ def test_drop_asks_on_a_terminal_and_nobody_without_one(
     kept: int,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
-
     assert txbatch("drop", "words", "--redis", url) == code
-
     assert ("Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err) is not stdin.isatty()
     assert redis_backend.client().dbsize() == kept
 
@@ -210,23 +201,17 @@ def test_drop_asks_on_a_terminal_and_nobody_without_one(
 def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with EmbeddedServer(tmp_path / "data") as server:
         start(server.url)
-
     assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 0
     assert txbatch("drop", "words", "--data-dir", str(tmp_path / "data"), "--yes") == 0
     assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 2
-
     assert f"words on the private server in '{tmp_path / 'data'}'" in capsys.readouterr().out
 
 
-def test_a_suggested_drop_names_the_directory_that_was_given(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suggested_drop_names_the_directory_that_was_given(tmp_path: Path, capsys) -> None:
     folder = str(tmp_path / "data")
     with EmbeddedServer(folder) as server:
         start(server.url)
         with redis.Redis.from_url(server.url) as client:
             client.hset("{words}:txbatch:control", "committed", "x")
-
     assert txbatch("status", "words", "--data-dir", folder) == 4
-
     assert f"`txbatch drop words --data-dir {folder}`" in capsys.readouterr().err

@@ -81,9 +81,7 @@ class TestOnAServer:
             ("4", "state             not cut yet, as far as is stored; the last committed one is 2"),
         ],
     )
-    def test_what_is_not_told_or_not_committed(
-        self, url: str, capsys: pytest.CaptureFixture[str], txid: str, said: str
-    ) -> None:
+    def test_what_is_not_told_or_not_committed(self, url: str, capsys, txid: str, said: str) -> None:
         assert txbatch("inspect", "words", txid, "--redis", url) == 0
         assert said in capsys.readouterr().out
 
@@ -144,9 +142,7 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
 
 
 @pytest.mark.redis
-def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
-    redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(redis_backend: Backend, capsys) -> None:
     from coordinator.testing.cluster.cluster import LocalCluster
     from tests.support.topologies.refusing import refusing
 
@@ -159,9 +155,7 @@ def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
 
 
 @pytest.mark.redis
-def test_a_dry_run_shows_the_tuples_at_each_component(
-    redis_backend: Backend, capsys: pytest.CaptureFixture[str], tmp_path
-) -> None:
+def test_a_dry_run_shows_the_tuples_at_each_component(redis_backend: Backend, capsys, tmp_path) -> None:
     from coordinator.testing.cluster.cluster import LocalCluster
     from examples.word_count import topology
 

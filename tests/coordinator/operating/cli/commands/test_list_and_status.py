@@ -200,9 +200,7 @@ class TestOnAServer:
         assert txbatch("list", "--redis", str(redis_backend.url)) == 0
         assert capsys.readouterr().out == f"no topology is stored on {redis_backend.url}\n"
 
-    def test_status_says_whose_word_level_service_is(
-        self, url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_status_says_whose_word_level_service_is(self, url: str, redis_backend: Backend, capsys) -> None:
         redis_backend.client().hset("{words}:txbatch:control", "durable_service", "1")
         assert txbatch("status", "words", "--redis", url) == 0
         shown = capsys.readouterr().out

@@ -92,18 +92,14 @@ def test_drop_gives_batches_up(url: str, capsys: pytest.CaptureFixture[str]) -> 
         (("list", "others"), "topology 'others' is not stored on"),
     ],
 )
-def test_mistakes_are_refused(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
-) -> None:
+def test_mistakes_are_refused(url: str, capsys, arguments: tuple[str, ...], said: str) -> None:
     assert txbatch("quarantine", *arguments, "--redis", url) == 2
     assert said in capsys.readouterr().err
     assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["quarantined"]) == 2
 
 
-def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(
-    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(url: str, capsys, monkeypatch) -> None:
     def somebody_else_is_faster(question: str) -> bool:
         store = RedisStore(url, "words")
         assert admin_of(store).discard(store.quarantined()[1])
@@ -122,9 +118,7 @@ def test_status_counts_them(url: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in capsys.readouterr().out
 
 
-def test_republishing_does_not_take_a_running_topology_over(
-    url: str, capsys: pytest.CaptureFixture[str], folder: object
-) -> None:
+def test_republishing_does_not_take_a_running_topology_over(url: str, capsys, folder: object) -> None:
     folder.write_job()  # type: ignore[attr-defined]
     run = RedisStore(url, "words")
     acquire(run, "c" * 32)

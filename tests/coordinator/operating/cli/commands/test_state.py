@@ -119,9 +119,7 @@ def test_entries_are_shown_as_declared_the_best_scores_first_and_different_membe
     ],
     ids=["state", "field", "no parts", "part", "missing part", "no part"],
 )
-def test_what_is_not_there_is_named(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_what_is_not_there_is_named(url: str, capsys, arguments: list[str], message: str) -> None:
     assert ended("get", "typed", *arguments, "--redis", url) == 2
     assert message in capsys.readouterr().err
 
@@ -138,9 +136,7 @@ def test_what_a_count_is_made_of_is_shown_on_request(url: str, capsys: pytest.Ca
     assert base64.b64decode(json.loads(capsys.readouterr().out)["base64"]).startswith(b"HYLL")
 
 
-def test_an_export_goes_through_a_link_and_a_pipe_and_leaves_both(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_goes_through_a_link_and_a_pipe_and_leaves_both(url: str, tmp_path: Path, capsys) -> None:
     """A file of ours took their place: as root, that of a device, too."""
     assert ended("export", "typed", "--redis", url) == 0
     expected = capsys.readouterr().out
@@ -161,9 +157,7 @@ def test_scores_are_exported_as_numbers(url: str, capsys: pytest.CaptureFixture[
     assert [line["score"] for line in lines if line.get("state") == "fewest"] == [1, 2, 3]
 
 
-def test_an_export_is_imported_under_the_same_id_or_another(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_is_imported_under_the_same_id_or_another(url: str, tmp_path: Path, capsys) -> None:
     file = tmp_path / "typed.jsonl"
     assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
     assert "exported topology 'typed' as of txid 8" in capsys.readouterr().err
@@ -183,9 +177,7 @@ def test_an_export_is_imported_under_the_same_id_or_another(
     assert capsys.readouterr().out == "6\n"
 
 
-def test_a_running_topology_is_not_taken_over_unless_asked(
-    url: str, tmp_path: Path, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_running_topology_is_not_taken_over_unless_asked(url: str, tmp_path, redis_backend: Backend, capsys) -> None:
     file = tmp_path / "typed.jsonl"
     assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
     running = redis_backend.client(single_connection_client=True)
@@ -195,9 +187,7 @@ def test_a_running_topology_is_not_taken_over_unless_asked(
     assert ended("import", "typed", str(file), "--replace", "--fence", "--redis", url) == 0
 
 
-def test_an_import_into_a_new_data_directory_starts_its_server(
-    url: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_an_import_into_a_new_data_directory_starts_its_server(url: str, tmp_path: Path, capfdbinary) -> None:
     assert ended("export", "typed", "--redis", url) == 0
     file = tmp_path / "typed.jsonl"
     file.write_bytes(capfdbinary.readouterr().out)
@@ -217,9 +207,7 @@ def test_an_import_into_a_new_data_directory_starts_its_server(
     ],
     ids=["no file", "no folder", "a folder", "no topology", "nothing to list"],
 )
-def test_a_mistake_is_a_sentence(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
+def test_a_mistake_is_a_sentence(url: str, capsys, arguments: list[str], code: int, message: str) -> None:
     assert ended(*arguments, "--redis", url) == code
     shown = capsys.readouterr().err
     assert message in shown

@@ -97,9 +97,7 @@ def test_a_folder_without_state_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert "holds no state" in capsys.readouterr().err
 
 
-def test_a_missing_extra_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_extra_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
     hidden: dict[str, Any] = dict.fromkeys(("starlette", "uvicorn", "jinja2"))
     for name in [
         each for each in sys.modules if each.partition(".")[0] in hidden or each.startswith("coordinator.operating.ui")

@@ -99,10 +99,8 @@ def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
     job, spark = "job_of_lines:topology", ("--master", "local[2]")
     assert txbatch("run", job, "--redis", url, *spark) == 0
     capsys.readouterr()
-
     assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 0
     assert "OK    refold: recomputed up to txid 10: its state is equal" in capsys.readouterr().out
-
     redis_backend.client().hset("{lines}:lines", "all", "96")
     assert txbatch("verify", "lines", "--redis", url) == 0
     assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 4

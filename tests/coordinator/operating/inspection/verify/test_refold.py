@@ -13,13 +13,7 @@ import pytest
 import redis
 
 from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.refold import (
-    Runner,
-    on_spark,
-    refold,
-    refuse_unrepeatable,
-    scratch_server,
-)
+from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.operating.inspection.verify.verifier import REFOLD_FINDS_NOT, Verification, Verifier
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.files.line_files import TextFiles
@@ -246,10 +240,7 @@ def test_a_scratch_server_is_gone_afterwards():
     [
         (kept_topology(is_opaque=True), r"spout 'words' \(OpaqueMemoryTransactionalSpout\) is opaque"),
         (
-            build(
-                ("count", Count(), ["lines"]),
-                spout=DataFrameBatches(object(), ["a"], ColumnRanges("a", 10)),
-            ),
+            build(("count", Count(), ["lines"]), spout=DataFrameBatches(object(), ["a"], ColumnRanges("a", 10))),
             r"spout 'lines' \(DataFrameBatches\) reads DataFrames",
         ),
     ],

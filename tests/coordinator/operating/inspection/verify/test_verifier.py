@@ -180,10 +180,7 @@ def alter_receipt_and_history(client: Any) -> None:
             "metadata altered together with its checksum",
         ),
         (alter_receipt_and_history, "a receipt altered alike in the history"),
-        (
-            lambda c: c.hset(HISTORY, "1", c.hget(HISTORY, "1").partition(b"\n")[0]),
-            "altered metadata in the history",
-        ),
+        (lambda c: c.hset(HISTORY, "1", c.hget(HISTORY, "1").partition(b"\n")[0]), "altered metadata in the history"),
     ],
     ids=["key", "field", "value", "position", "receipt", "history"],
 )
@@ -236,7 +233,6 @@ def test_a_clean_state_is_called_clean_while_a_run_commits(kept, backend):
     with LocalCluster(seed=2) as cluster:
         cluster.client = backend.client()
         run = cluster.submit(kept_topology(), options=RunOptions(max_spout_pending=3, commit_group_max=1))
-
         committed: list[int] = []
 
         def commit_one() -> None:

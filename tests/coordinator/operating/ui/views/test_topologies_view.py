@@ -47,10 +47,7 @@ CASES = {
         listed(replace(FIGURES, state=RunState.WITHOUT_EXECUTORS, cluster="0 registered")),
         *("waiting for executors", Tone.WAITS, "0 registered", "began"),
     ),
-    "set aside": (
-        listed(replace(FIGURES, quarantined=2)),
-        *("running", Tone.GOOD, "2 batches set aside", "began"),
-    ),
+    "set aside": (listed(replace(FIGURES, quarantined=2)), *("running", Tone.GOOD, "2 batches set aside", "began")),
     "without a pulse": (ListedTopology("words", "42"), "not reported", Tone.DIM, "no run has reported anything", ""),
     "without a pulse, connected": (
         ListedTopology("words", "42", connected=1),

@@ -181,20 +181,9 @@ class TestOneTransaction:
                 "Not known: an opaque spout stores positions only of the last transaction of a group.",
                 UNKNOWN,
             ),
-            (
-                known(history_from=None),
-                *("committed", Tone.GOOD, "No longer kept: there is no history."),
-                UNKNOWN,
-            ),
-            (
-                known(txid=90, receipt=None, metadata={"coordinator": 1}),
-                *("in flight", Tone.WAITS, "", UNCOMMITTED),
-            ),
-            (
-                known(txid=99, receipt=None),
-                *("not cut", Tone.DIM, "Nothing is stored of it."),
-                UNCOMMITTED,
-            ),
+            (known(history_from=None), *("committed", Tone.GOOD, "No longer kept: there is no history."), UNKNOWN),
+            (known(txid=90, receipt=None, metadata={"coordinator": 1}), *("in flight", Tone.WAITS, "", UNCOMMITTED)),
+            (known(txid=99, receipt=None), *("not cut", Tone.DIM, "Nothing is stored of it."), UNCOMMITTED),
         ],
         ids=["forgotten", "untold", "without history", "in flight", "not cut"],
     )
