@@ -41,7 +41,7 @@ from tests.support.cli.mistakes import (
 )
 from tests.support.stores.tls_server import running_tls_server
 
-by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.name.replace(" ", "_"))
+by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.typed)
 LONGEST = 6_000
 ROOT = Path(__file__).parents[4]
 
