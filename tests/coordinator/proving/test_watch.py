@@ -87,13 +87,8 @@ def _scratch_folder(_: Path) -> None:
         Path(folder, "inner", "file").write_text("x")
 
 
-def _unnamed(_: Path) -> None:
-    with tempfile.TemporaryFile() as file:
-        file.write(b"x")
-
-
-def _named(_: Path) -> None:
-    with tempfile.NamedTemporaryFile() as file:
+def _written(create: Callable[[], Any], _: Path) -> None:
+    with create() as file:
         file.write(b"x")
 
 
@@ -123,7 +118,17 @@ def _in_memory(_: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", [_scratch, _scratch_folder, _unnamed, _named, _named_again, _with_rights, _into_nothing, _in_memory]
+    "act",
+    [
+        _scratch,
+        _scratch_folder,
+        partial(_written, tempfile.TemporaryFile),
+        partial(_written, tempfile.NamedTemporaryFile),
+        _named_again,
+        _with_rights,
+        _into_nothing,
+        _in_memory,
+    ],
 )
 def test_what_is_created_and_gone_at_the_end_of_a_transaction_is_no_effect(
     tmp_path: Path, act: Callable[[Path], None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support.cli.jobs import PLAIN_JOB
+
 JOBS = """
 import os
 import socket
@@ -254,25 +256,6 @@ value_that_cannot_travel = storing(middle=Emits([object()]))
 emits_late = storing(middle=Late())
 spout_raises = storing(spout=BrokenSpout)
 """
-PLAIN = """
-from coordinated_bolt import BaseBasicBolt, BaseSpout
-from coordinator import TopologyBuilder
-
-class Lines(BaseSpout):
-    output_fields = ("line",)
-
-    def next_tuple(self): ...
-
-class Sink(BaseBasicBolt):
-    def execute(self, tup, collector): ...
-
-def topology():
-    builder = TopologyBuilder("plain")
-    builder.set_spout("lines", Lines())
-    builder.set_bolt("sink", Sink()).shuffle_grouping("lines")
-    return builder.build()
-"""
-
 OTHER_MODULES = {
     "raising.py": "import json\n\njson.loads('{')\n",
     "leaving.py": "import sys\n\nsys.exit('usage: leaving')\n",
@@ -280,6 +263,6 @@ OTHER_MODULES = {
     "hungry.py": "import numpie\n",
     "my-job.py": "",
     "json.py": "",
-    "plain_job.py": PLAIN,
+    "plain_job.py": PLAIN_JOB,
     "jobs.py": JOBS,
 }

@@ -40,6 +40,7 @@ COMMAND_LINE = [
     row("run", "Missing argument 'MODULE:FACTORY'"),
     row("run jobs:sound --max-pending 0", "--max-pending", "greater than or equal to 1"),
     row("run jobs:sound --commit-group-max many", "valid integer"),
+    row("status", "Missing argument"),
 ]
 
 LOADING = [
@@ -60,12 +61,17 @@ LOADING = [
     row("run jobs:sound -p input", "-p 'input' does not have the form key=value"),
     row("run jobs:sound -p a=1 -p a=2", "-p sets 'a' twice, to '1' and '2'"),
     row("run jobs:sound -p a=1", "has no parameter 'a'; its parameters: input='input.txt'"),
+    row("run jobs:sound --conf spark.no.value", "--conf 'spark.no.value' does not have the form key=value"),
+    row(
+        "run jobs:sound --adopt=everything", "option adopt is 'everything'", "give True, or one or more of these words"
+    ),
+    row("run jobs:sound --adopt=", "option adopt is ''", "give True, or one or more of these words"),
     row("run jobs:needs", "needs parameter 'word'; give -p word=VALUE"),
     row("run jobs:sound -p lines_per_batch=ten", "lines_per_batch='ten' is not"),
     row("run jobs:sound --stop-when-idle", "--stop-when-idle is for plain"),
     row(
         "run plain_job:topology --max-pending 3",
-        "--max-pending is for transactional topologies, but 'plain' is a plain one",
+        "--max-pending is for transactional topologies, but 'lines' is a plain one",
     ),
 ]
 
@@ -135,6 +141,7 @@ SERVER = [
     without_state("run jobs:sound --data-dir shared", "open to other users (mode 755) and holds"),
     row("status job --data-dir nowhere", "holds no state; give another --data-dir, or"),
     row("status job", "data directory '.txbatch' holds no state"),
+    row("drop job --yes --data-dir nowhere", "data directory 'nowhere' holds no state"),
     row("status a:b --redis redis://127.0.0.1:1", "topology id 'a:b' is not a valid name; use 1 to"),
 ]
 

@@ -83,16 +83,15 @@ def test_the_options_of_a_run_are_grouped(capsys: pytest.CaptureFixture[str]) ->
         assert option in group
 
 
-def test_an_interruption_of_the_imports_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_an_interruption_of_the_imports_is_a_sentence(monkeypatch: pytest.MonkeyPatch, complaint) -> None:
     def interrupted(_name: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib, "import_module", interrupted)
-    assert txbatch("status", "words") == 130
-    assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
+    assert complaint("status words", code=130) == "txbatch: stopped before anything was started\n"
 
 
-def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(monkeypatch, capsys) -> None:
+def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(monkeypatch, complaint) -> None:
     class Interrupting:
         def find_spec(self, name: str, *_: object) -> None:
             if name == "coordinator.operating.cli.app":
@@ -101,10 +100,8 @@ def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(monk
     monkeypatch.delitem(sys.modules, "coordinator.operating.cli.app")
     monkeypatch.delattr("coordinator.operating.cli.app")
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-    assert txbatch("--help") == 130
-    assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
+    assert complaint("--help", code=130) == "txbatch: stopped before anything was started\n"
 
 
-def test_an_unknown_command_is_refused_with_one_that_is_spelled_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("statsu") == 2
-    assert "No such command 'statsu'" in capsys.readouterr().err
+def test_an_unknown_command_is_refused_with_one_that_is_spelled_alike(complaint) -> None:
+    assert "No such command 'statsu'" in complaint("statsu")

@@ -44,7 +44,6 @@ def test_a_wrong_password_is_refused_and_not_repeated(
     assert "-secret" not in shown.out + shown.err + again.out + again.err
 
 
-def test_debug_shows_the_traceback(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_shows_the_traceback(folder: JobFolder, complaint) -> None:
     folder.write_job(more=NOT_BUILT)
-    assert txbatch("run", "job_of_lines:without_input", "--debug") == 2
-    assert f'File "{Path(folder.path, "job_of_lines.py")}"' in capsys.readouterr().err
+    assert f'File "{Path(folder.path, "job_of_lines.py")}"' in complaint("run job_of_lines:without_input --debug")

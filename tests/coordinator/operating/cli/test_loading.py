@@ -65,20 +65,25 @@ def test_a_target_needs_both_parts(target: str) -> None:
     assert f"{target!r} does not name a topology; give MODULE:FACTORY" in refusal_of(target)
 
 
-def test_a_missing_module(folder: JobFolder) -> None:
-    assert refusal_of("no_such_job:topology") == (
-        f"module 'no_such_job' is neither in {str(folder.path)!r} nor installed"
-    )
-    assert refusal_of("some_jobs/lines:topology").endswith("; if it is a file, give some_jobs/lines.py")
-    assert refusal_of("some_jobs/lines.py:topology") == "file 'some_jobs/lines.py' does not exist"
-
-
-def test_a_missing_factory_names_those_that_are_there(folder: JobFolder) -> None:
+@pytest.mark.parametrize(
+    ("target", "refusal"),
+    [
+        ("no_such_job:topology", "module 'no_such_job' is neither in FOLDER nor installed"),
+        (
+            "some_jobs/lines:topology",
+            "module 'some_jobs/lines' is neither in FOLDER nor installed; if it is a file, give some_jobs/lines.py",
+        ),
+        ("some_jobs/lines.py:topology", "file 'some_jobs/lines.py' does not exist"),
+        ("job_of_lines:topologie", "module 'job_of_lines' has no 'topologie'; it defines: another, topology"),
+        (
+            "job_of_lines:broken",
+            "'job_of_lines:broken' is 3, which is not callable; name a function that returns a topology",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_what_is_there(folder: JobFolder, target: str, refusal: str) -> None:
     folder.write_job(more="def another(): ...\ndef _hidden(): ...\nbroken = 3\n")
-    assert refusal_of("job_of_lines:topologie") == (
-        "module 'job_of_lines' has no 'topologie'; it defines: another, topology"
-    )
-    assert "is 3, which is not callable" in refusal_of("job_of_lines:broken")
+    assert refusal_of(target) == refusal.replace("FOLDER", repr(str(folder.path)))
 
 
 @pytest.mark.parametrize("name", ["json.py", "state.py", "my-job.py"])

@@ -127,17 +127,17 @@ CHANGED = LimitOptions(
 )  # fmt: skip
 
 
-def test_every_option_that_may_be_refused_is_one_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("run", "--help") == 0
-    shown = capsys.readouterr().out
+def test_every_option_that_may_be_refused_is_one_of_the_command(output) -> None:
+    shown = output("run --help")
     given = options_given(CHANGED.options())
     assert len(given) == len(fields(LimitOptions))
     assert [name for name in given if name not in shown] == []
 
 
-def test_the_local_engine_is_refused(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("run", "job_of_plain_lines:topology", "--engine", "local") == 2
-    assert "--engine local is for transactional topologies, but 'lines' is a plain" in capsys.readouterr().err
+def test_the_local_engine_is_refused(plain_folder: JobFolder, complaint) -> None:
+    assert "--engine local is for transactional topologies, but 'lines' is a plain" in complaint(
+        "run job_of_plain_lines:topology --engine local"
+    )
 
 
 def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) -> None:

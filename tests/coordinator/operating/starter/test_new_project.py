@@ -108,20 +108,14 @@ def test_the_sample_data_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert len(run.dead_letters()) == 2
 
 
-def test_what_exists_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "README.md").write_text("mine")
+@pytest.mark.parametrize("mine", ["shop", "shop/README.md"], ids=["a file in its place", "a folder"])
+def test_what_exists_is_not_touched(tmp_path: Path, mine: str) -> None:
+    (tmp_path / mine).parent.mkdir(exist_ok=True)
+    (tmp_path / mine).write_text("mine")
     with pytest.raises(TopologyError, match="exists already, and nothing in it was changed"):
         write_project("shop", tmp_path)
-    assert [path.name for path in (tmp_path / "shop").iterdir()] == ["README.md"]
-    assert (tmp_path / "shop" / "README.md").read_text() == "mine"
-
-
-def test_a_file_in_the_place_of_the_folder_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "shop").write_text("mine")
-    with pytest.raises(TopologyError, match="exists already"):
-        write_project("shop", tmp_path)
-    assert (tmp_path / "shop").read_text() == "mine"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / mine]
+    assert (tmp_path / mine).read_text() == "mine"
 
 
 def test_half_a_project_is_removed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
