@@ -69,11 +69,6 @@ def test_a_plan_warns_of_several_times_as_many_tasks_as_slots(tasks, warns):
     assert "Many tasks" not in facts(wide(tasks)), "how many slots there will be is not known"
 
 
-def test_a_plan_for_no_slots_is_refused():
-    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
-        plan(EXAMPLES["word_count"](), slots=0)
-
-
 def test_a_topology_without_committers_has_no_commit_phase():
     topology = build(("pass", Pass(), ["lines"], 2))
     assert stages(topology)[-1] == "stage 3 · processing · 1 acker"
@@ -132,20 +127,19 @@ def test_an_untracked_plain_topology_is_said_to_be():
     assert "Nothing is tracked" in facts(builder.build())
 
 
-def test_a_users_grouping_shows_its_repr():
-    builder = TransactionalTopologyBuilder("test", "lines", Lines())
-    builder.set_bolt("count", Count(), parallelism=2).custom_grouping("lines", ByLength())
-    assert [edge.grouping for edge in plan(builder.build()).picture.edges] == ["ByLength()"]
-
-
-def test_it_prints_as_text_and_is_plain_data():
+def test_it_prints_as_text_is_plain_data_and_shows_the_repr_of_a_users_grouping():
     made = plan(EXAMPLES["word_count"]())
     assert repr(made) == made.text()
     told = made.to_dict()
     assert told["stages"][0]["members"] == ("lines", "count")
     assert told["components"][2]["states"][0]["key"] == "{word_count}:counts"
+    builder = TransactionalTopologyBuilder("test", "lines", Lines())
+    builder.set_bolt("count", Count(), parallelism=2).custom_grouping("lines", ByLength())
+    assert [edge.grouping for edge in plan(builder.build()).picture.edges] == ["ByLength()"]
 
 
-def test_what_is_no_topology_is_refused():
+def test_what_is_no_topology_is_refused_and_so_are_no_slots():
     with pytest.raises(TopologyError, match="plan got 'word_count' of type str; give the result of a builder's build"):
         plan("word_count")  # type: ignore[arg-type]
+    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
+        plan(EXAMPLES["word_count"](), slots=0)

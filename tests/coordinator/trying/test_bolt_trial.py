@@ -19,7 +19,7 @@ class Upper(BaseBasicBolt):
         collector.emit([tup["word"].upper()])
 
 
-def test_a_batch_bolt_emits_by_batch():
+def test_a_batch_bolt_emits_by_batch_and_a_basic_bolt_is_tried_the_same_way():
     trial = run_bolt(CountWords(), [["to be"], ["to"]], [], [["be"]], fields=["line"])
     assert [sorted(values for _, values in batch) for batch in trial.batches] == [
         [["be", 1], ["to", 2]],
@@ -27,15 +27,12 @@ def test_a_batch_bolt_emits_by_batch():
         [["be", 1]],
     ]
     assert trial.emitted() == [["to", 2], ["be", 1], ["be", 1]]
+    assert run_bolt(Upper(), [["a"], ["b"]], fields=["word"]).emitted() == [["A"], ["B"]]
 
 
 def test_a_committer_leaves_what_it_wrote():
     trial = run_bolt(StoreCounts(), [["to", 2]], [["to", 1]], fields=["word", "count"])
     assert (trial.states, trial.emitted()) == ({"counts": {"to": 3}}, [])
-
-
-def test_a_basic_bolt_is_tried_the_same_way():
-    assert run_bolt(Upper(), [["a"], ["b"]], fields=["word"]).emitted() == [["A"], ["B"]]
 
 
 def test_what_the_bolt_raises_is_raised_with_its_tuple():

@@ -39,19 +39,11 @@ def test_help_waits_for_no_library_and_no_room_but_that_of_the_command_line() ->
     ours = {
         name for name in modules if name.partition(".")[0] in ("state", "coordinated_bolt", "committers", "coordinator")
     }
+    cli = "coordinator.operating.cli"
     assert ours == {
-        "coordinated_bolt",
-        "coordinated_bolt.neighbours",
-        "coordinator",
-        "coordinator.operating",
-        "coordinator.operating.cli",
-        "coordinator.operating.cli.app",
-        "coordinator.operating.cli.entry",
-        "coordinator.operating.cli.standard_streams",
-        "coordinator.operating.cli.terminal",
-        "state",
-        "state.lazy_exports",
-        "state.printable",
+        *("coordinated_bolt", "coordinated_bolt.neighbours", "coordinator", "coordinator.operating", cli),
+        *(f"{cli}.app", f"{cli}.entry", f"{cli}.standard_streams", f"{cli}.terminal"),
+        *("state", "state.lazy_exports", "state.printable"),
     }
 
 

@@ -85,10 +85,7 @@ def test_a_suggested_drop_repeats_the_server_options_that_were_given(
     assert ServerOptions(redis=redis_url, data_dir=data_dir).completed(MESSAGE).endswith(f"start over with {command}")
 
 
-def test_a_suggested_command_does_not_show_the_password() -> None:
+def test_a_suggested_command_does_not_show_the_password_and_other_text_in_backticks_is_left_alone() -> None:
     assert "hunt'er" not in ServerOptions(redis="redis://:hunt'er@host:6379").completed(MESSAGE)
-
-
-def test_other_text_in_backticks_is_left_alone() -> None:
     text = "call `drain`, see `txbatch status`"
     assert ServerOptions(data_dir=Path("d")).completed(text) == text

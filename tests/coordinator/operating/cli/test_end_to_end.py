@@ -32,40 +32,22 @@ class SlowStore(Store):
 
 
 def slow(input="input.txt", topology_id="lines"):
-    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, 10))
-    builder.set_committer_bolt("store", SlowStore()).global_grouping("lines")
-    return builder.build()
+    return stored_by(SlowStore(), input, topology_id=topology_id)
 """
 ENDLESS = """
 
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from itertools import count
+
+from coordinator.sources import Batches
 
 
-class Numbers(ITransactionalSpout):
-    output_fields = ("number",)
-
-    def get_coordinator(self, conf, context):
-        return NumbersCoordinator()
-
-    def get_emitter(self, conf, context):
-        return NumbersEmitter()
-
-
-class NumbersCoordinator(SpoutCoordinator):
-    def is_ready(self):
-        return True
-
-    def initialize_transaction(self, txid, previous):
-        return txid
-
-
-class NumbersEmitter(SpoutEmitter):
-    def emit_batch(self, attempt, metadata, collector):
-        collector.emit([metadata])
+def numbers():
+    for number in count():
+        yield [[number]]
 
 
 def endless(topology_id="numbers"):
-    builder = TransactionalTopologyBuilder(topology_id, "numbers", Numbers())
+    builder = TransactionalTopologyBuilder(topology_id, "numbers", Batches(numbers, ["number"]))
     builder.set_committer_bolt("store", Store()).global_grouping("numbers")
     return builder.build()
 """
@@ -79,9 +61,7 @@ class Raises(Store):
 
 
 def raising(topology_id="lines"):
-    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles("input.txt", 10))
-    builder.set_committer_bolt("store", Raises()).global_grouping("lines")
-    return builder.build()
+    return stored_by(Raises(), topology_id=topology_id)
 """
 
 
@@ -191,8 +171,7 @@ def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> Non
 
 def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> None:
     folder.write("job_of_plain_lines.py", PLAIN_JOB)
-    with started(folder, "job_of_plain_lines:topology", "--stop-when-idle", "--json") as command:
-        code, output = command.ended()
+    code, output, _ = ran(folder, "job_of_plain_lines:topology", "--stop-when-idle", "--json")
     found = json.loads(output)
     assert (code, found["emitted"], found["acked"], found["failed"]) == (0, 20, 20, 0)
     assert not (folder.path / ".txbatch").exists()

@@ -21,11 +21,8 @@ from {module} import {function}
 """What an installer writes of the entry in pyproject.toml, which finds another's packages first."""
 
 
-def test_the_version(output) -> None:
+def test_the_version_is_shown_and_help_tells_the_exit_codes(output) -> None:
     assert output("--version") == f"txbatch {version('txbatch')}\n"
-
-
-def test_help_tells_the_exit_codes(output) -> None:
     assert "3 fenced" in output("--help")
 
 

@@ -74,11 +74,6 @@ def test_every_error_has_its_code_and_no_traceback(error: BaseException, code: i
         assert shown.err == f"txbatch: {error}\n`{error.trouble.command}` says more\n"
 
 
-def test_a_stop_needs_no_explanation(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(StoppedError(15))
-    assert "explain" not in capsys.readouterr().err
-
-
 EXIT_CODE = re.compile(r"((?:`\w+`(?:,| and)? )+)(?:[^.`]*?, )?exit code (\d)")
 
 
@@ -140,16 +135,14 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
+def test_a_secret_is_never_shown_and_nothing_that_is_said_writes_to_the_terminal_but_text(
+    capsys: pytest.CaptureFixture[str], debug: bool
+) -> None:
     url = "redis://:hunter22@host:6379"
     reported(ValueError(f"cannot use {url}"), debug=debug, hidden={url: "redis://host:6379"})
     shown = capsys.readouterr().err
     assert "hunter22" not in shown
     assert "cannot use redis://host:6379" in shown
-
-
-@pytest.mark.parametrize("debug", [False, True])
-def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
     reported(ValueError("\x1b[2Jgone\rover"), debug=debug)
     shown = capsys.readouterr().err
     assert "\\x1b[2Jgone\\rover" in shown
@@ -163,9 +156,13 @@ def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest
     ]
 
 
-def test_only_a_run_that_was_stopped_says_that_it_can_be_continued() -> None:
+def test_only_a_run_that_was_stopped_says_that_it_can_be_continued_and_needs_no_explanation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert sentence_of(StoppedError(2)) == "stopped; run again to continue after the last commit"
     assert sentence_of(KeyboardInterrupt()) == "stopped"
+    reported(StoppedError(15))
+    assert "explain" not in capsys.readouterr().err
 
 
 def test_a_long_message_has_what_to_do_in_its_first_line_and_details_below(capsys: pytest.CaptureFixture[str]) -> None:

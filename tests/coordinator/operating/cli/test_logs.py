@@ -51,7 +51,9 @@ def record_of(module: str, level: int = logging.ERROR) -> logging.LogRecord:
     return logging.LogRecord("root", level, f"/site-packages/py4j/{module}.py", 1, f"said by {module}", (), None)
 
 
-def test_a_broken_connection_is_not_told_by_py4j_a_users_warning_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_connection_is_not_told_by_py4j_not_even_after_the_block_a_users_warning_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with bare_root() as root:
         with logging_to_stderr(debug=False):
             for module in ("java_gateway", "clientserver", "users_spout"):
@@ -59,10 +61,6 @@ def test_a_broken_connection_is_not_told_by_py4j_a_users_warning_is(capsys: pyte
             root.handle(record_of("users_info", logging.INFO))
         assert root.handlers == []
     assert capsys.readouterr().err == "said by users_spout\n"
-
-
-def test_what_threads_of_py4j_say_after_the_block_is_left_out_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """They may outlive the command's last sentence; logging's handler of last resort would show it."""
     with bare_root() as root:
         with logging_to_stderr(debug=False):
             pass
@@ -71,14 +69,11 @@ def test_what_threads_of_py4j_say_after_the_block_is_left_out_too(capsys: pytest
     assert capsys.readouterr().err == "said by users_spout\n"
 
 
-def test_handlers_of_the_users_are_kept() -> None:
+def test_handlers_of_the_users_are_kept_and_with_debug_nothing_is_left_out() -> None:
     own = logging.NullHandler()
     with bare_root() as root:
         root.addHandler(own)
         with logging_to_stderr(debug=False):
             assert root.handlers == [own]
-
-
-def test_with_debug_nothing_is_left_out() -> None:
     with bare_root() as root, logging_to_stderr(debug=True):
         assert root.handlers == []

@@ -38,9 +38,6 @@ def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> No
         statistics.committed += 5
         figures.update(statistics)
     assert figures.rates() == (5.0, 0.0)
-
-
-def test_nothing_is_divided_by_zero() -> None:
     assert TransactionalFigures(HandClock()).rates() == (0.0, 0.0)
 
 
@@ -97,15 +94,12 @@ def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> Non
     assert "2% of the input committed" in figures.line()
 
 
-def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
+def test_before_the_first_commit_a_line_says_what_is_in_flight_and_after_a_failed_wave_nothing_of_it() -> None:
     clock = HandClock()
     figures = TransactionalFigures(clock)
     figures.update(RunStatistics(last_txid=250, attempts=12, active=12, first_wave_s=97.5, fraction=0.25))
     assert figures.line() == "txid 250 · first wave: 12 in flight for 2.5 s"
     assert figures.parts() == ["12 in flight"]
-
-
-def test_after_a_first_wave_that_failed_a_line_does_not_speak_of_it() -> None:
     figures = TransactionalFigures(HandClock())
     figures.update(RunStatistics(last_txid=250, attempts=12, active=0, first_wave_s=97.5, fraction=0.25))
     assert figures.line() == "txid 250 · nothing committed yet, nothing in flight"

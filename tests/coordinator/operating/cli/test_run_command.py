@@ -74,7 +74,7 @@ def test_json_is_the_only_line_on_standard_output(capsys, given: dict[str, Any],
 
 
 @pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
-def test_json_tells_how_far_a_run_got_that_failed(capsys: pytest.CaptureFixture[str], has_begun: bool) -> None:
+def test_json_tells_how_far_a_run_got_that_failed(capsys, has_begun: bool) -> None:
     def fails(topology: Any, request: RunRequest) -> RunStatistics:
         if has_begun:
             FakeRunner(**DONE)(topology, request)
@@ -200,20 +200,21 @@ def test_the_runner_is_given_what_was_asked_for() -> None:
     assert {name: getattr(runner.asked, name) for name in asked} == asked
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_finite_input_that_is_drained_before_its_end_tells_so(capsys, number: int, code: int) -> None:
-    runner = FakeRunner(number, **DONE, is_interrupted=True)
+@pytest.mark.parametrize(
+    ("number", "is_interrupted", "code"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, True, 143), (signal.SIGTERM, False, 0)],
+    ids=["Ctrl-C", "SIGTERM", "a continuous input"],
+)
+def test_a_finite_input_that_is_drained_before_its_end_tells_so(
+    capsys, number: int, is_interrupted: bool, code: int
+) -> None:
+    runner = FakeRunner(number, **DONE, is_interrupted=is_interrupted)
     assert execute(typed_run(as_json=False), runner) == code
     shown = capsys.readouterr()
     assert runner.drain_count == 1
     assert "lines: finishing what is in flight; a second signal stops at once" in shown.err
-    assert "lines: stopped before the end of its input; run again to continue\n" in shown.out
-
-
-def test_a_continuous_input_ends_well_when_it_is_drained() -> None:
-    runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=False)
-    assert execute(typed_run(), runner) == 0
-    assert runner.drain_count == 1
+    said = "lines: stopped before the end of its input; run again to continue\n"
+    assert (said in shown.out) is is_interrupted
 
 
 @pytest.mark.parametrize("before_start", [False, True])

@@ -75,17 +75,14 @@ STATES = ["fields", "set", "best", "items", "word", "notes"]
 
 @pytest.mark.redis
 @pytest.mark.parametrize("state", STATES)
-def test_no_stored_text_forges_a_line(url: str, capsys: pytest.CaptureFixture[str], state: str) -> None:
+def test_no_stored_text_forges_a_line_and_as_json_it_is_escaped_and_whole(
+    url: str, capsys: pytest.CaptureFixture[str], state: str
+) -> None:
     shown = printed(capsys, url, "state", "get", "forged", state)
     assert shown.count("\n") == 1
     assert shown.rstrip("\n").replace("\t", "").isprintable()
     assert shown.count("\t") == {"fields": 1, "notes": 1, "best": 1}.get(state, 0), "a tab parts field from value"
     assert "ü" in shown
-
-
-@pytest.mark.redis
-@pytest.mark.parametrize("state", STATES)
-def test_as_json_stored_text_is_escaped_and_whole(url: str, capsys: pytest.CaptureFixture[str], state: str) -> None:
     shown = printed(capsys, url, "state", "get", "forged", state, "--json").rstrip("\n")
     assert shown.isprintable()
     assert "\\u202e" in shown

@@ -14,17 +14,8 @@ from tests.support.inspection.facts import INFO, SERVER, server
 
 WARN, FAIL = Weight.WARN, Weight.FAIL
 SUBJECTS = [
-    "reachable",
-    "version",
-    "primary",
-    "eviction",
-    "persistence",
-    "memory",
-    "library",
-    "rights",
-    "clock",
-    "connections",
-    "latency",
+    *("reachable", "version", "primary", "eviction", "persistence", "memory"),
+    *("library", "rights", "clock", "connections", "latency"),
 ]
 
 

@@ -30,15 +30,8 @@ from state.errors import TopologyError
 ROOT = Path(__file__).resolve().parents[4]
 LONGEST = "long" + "_" * (LENGTH_MAX - 4)
 FILES = [
-    ".gitignore",
-    "README.md",
-    "data/visits.jsonl",
-    "pyproject.toml",
-    "shop/__init__.py",
-    "shop/bolts.py",
-    "shop/topology.py",
-    "tests/test_bolts.py",
-    "tests/test_topology.py",
+    *(".gitignore", "README.md", "data/visits.jsonl", "pyproject.toml"),
+    *("shop/__init__.py", "shop/bolts.py", "shop/topology.py", "tests/test_bolts.py", "tests/test_topology.py"),
 ]
 
 

@@ -234,12 +234,9 @@ def test_what_is_read_piece_by_piece_is_of_one_transaction_or_refused(typed, mon
         assert checked_export(io.BytesIO(typed.exported())).committed_txid == committed
 
 
-def test_a_topology_that_is_not_stored_cannot_be_exported(typed):
+def test_a_topology_that_is_not_stored_cannot_be_exported_nor_laundered_after_half_a_write(typed):
     with pytest.raises(TopologyError, match="'typed' is not stored there"):
         typed.exported()
-
-
-def test_half_a_write_is_not_laundered_by_an_export(typed):
     """What was exported and put back would look sound."""
     typed.run(2)
     typed.client.hincrby(CONTROL, "begun", 1)

@@ -38,32 +38,26 @@ def test_labels_neither_meet_nor_leave_a_drawing_of_a_few_kilobytes(points: list
     assert len(chart(points)) < 10_000
 
 
-def test_no_points_are_said_to_be_none() -> None:
+def test_no_points_are_said_to_be_none_and_one_is_a_dot_at_the_right() -> None:
     assert [label.text for label in labels_of(chart([]))] == ["no figures"]
-
-
-def test_values_stand_at_the_side_and_times_below() -> None:
-    drawn = chart([(0.0, 10.0), (4.0, 20.0)])
-    assert [label.text for label in labels_of(drawn)] == ["0", "10", "20", "00:00:04", "00:00:00"]
-    assert lines_of(drawn) == ["M20.4 46L276 8"]
-
-
-def test_one_point_is_a_dot_at_the_right() -> None:
     drawn = chart([(5.0, 1.0)])
     assert lines_of(drawn) == []
     (dot,) = element_of(drawn).iter("circle")
     assert (dot.attrib["cx"], dot.attrib["cy"]) == ("276", "8")
 
 
-def test_a_chart_says_in_words_what_it_shows() -> None:
-    said = time_chart.line_chart("wave", [(0.0, 0.3), (60.0, 0.2)], said=span, clock=CLOCK.time_of_day, peak=brief)
-    assert element_of(said).attrib["aria-label"] == "wave, 00:00:00 to 00:01:00: last 200 ms, at most 300 ms"
-
-
-def test_a_peak_that_leaves_the_chart_is_said_below() -> None:
+def test_values_stand_at_the_side_times_below_and_there_too_a_peak_that_leaves_the_chart() -> None:
+    drawn = chart([(0.0, 10.0), (4.0, 20.0)])
+    assert [label.text for label in labels_of(drawn)] == ["0", "10", "20", "00:00:04", "00:00:00"]
+    assert lines_of(drawn) == ["M20.4 46L276 8"]
     drawn = chart(SERIES["a slow start"])
     assert [label.text for label in labels_of(drawn)][-1] == "peak 29.6 M"
     assert [label.text for label in labels_of(drawn)][2] == "2"
+
+
+def test_a_chart_says_in_words_what_it_shows() -> None:
+    said = time_chart.line_chart("wave", [(0.0, 0.3), (60.0, 0.2)], said=span, clock=CLOCK.time_of_day, peak=brief)
+    assert element_of(said).attrib["aria-label"] == "wave, 00:00:00 to 00:01:00: last 200 ms, at most 300 ms"
 
 
 def test_a_line_is_broken_where_nothing_was_told() -> None:

@@ -78,13 +78,10 @@ def test_how_a_run_ended(error: BaseException | None, is_interrupted: bool, stat
     assert (run.starts, run.writer.closed) == (1, 1)
 
 
-def test_a_run_that_could_not_begin_is_told_as_failed() -> None:
+def test_a_run_that_could_not_begin_is_told_as_failed_and_before_that_nothing_is_sent() -> None:
     run = Run()
     run.pulse(run_observer.RunEnded(FencedError("wc")))
     assert (run.writer.states, run.writer.closed) == ([RunState.FAILED], 1)
-
-
-def test_nothing_is_sent_before_the_run_owns_its_topology() -> None:
     assert Run().starts == 0
 
 

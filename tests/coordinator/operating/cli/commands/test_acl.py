@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -29,42 +29,41 @@ def printed(output: Callable[..., str]) -> Callable[..., list[str]]:
     return words
 
 
+@contextmanager
+def url_of_user(backend: Backend, rules: list[str]) -> Iterator[str]:
+    """The address for the user alice, whom the server knows for a while."""
+    client = backend.client()
+    client.execute_command("ACL", "SETUSER", *rules)
+    assert backend.url is not None
+    try:
+        yield backend.url.replace("unix://", "unix://alice@") + "?password=PASSWORD"
+    finally:
+        client.execute_command("ACL", "DELUSER", "alice")
+
+
 @pytest.mark.redis
 def test_the_printed_user_can_run_the_topology_and_nothing_else(redis_backend: Backend, printed) -> None:
     first, *rules = printed("words", "--user", "alice")
     assert (first, rules[0], rules[-1]) == ("user", "alice", ">PASSWORD")
-    client = redis_backend.client()
-    client.execute_command("ACL", "SETUSER", *rules)
-    assert redis_backend.url is not None
-    url = redis_backend.url.replace("unix://", "unix://alice@") + "?password=PASSWORD"
-    try:
-        for topology_id, is_allowed in (("words", True), ("other", False)):
-            store = RedisStore(url, topology_id)
-            if is_allowed:
-                store.check_server()
-                acquire(store)
-            else:
-                with pytest.raises(Exception, match="does not let this user"):
-                    store.check_server()
-            store.close()
-    finally:
-        client.execute_command("ACL", "DELUSER", "alice")
+    with url_of_user(redis_backend, rules) as url:
+        with closing(RedisStore(url, "words")) as store:
+            store.check_server()
+            acquire(store)
+        with (
+            closing(RedisStore(url, "other")) as store,
+            pytest.raises(Exception, match="does not let this user"),
+        ):
+            store.check_server()
 
 
 @pytest.mark.redis
 def test_with_shards_the_printed_user_can_run_export_and_drop_the_topology(redis_backend: Backend, printed) -> None:
     _, *rules = printed("kept", "--user", "alice", "--shards", "3")
-    client = redis_backend.client()
-    client.execute_command("ACL", "SETUSER", *rules)
-    assert redis_backend.url is not None
-    url = redis_backend.url.replace("unix://", "unix://alice@") + "?password=PASSWORD"
-    try:
+    with url_of_user(redis_backend, rules) as url:
         run(replace(kept_topology(), shard_count=3), redis_url=url, engine="local")
         with closing(RedisTopology(url, "kept")) as topology:
             export_state(topology.records(), io.BytesIO())
             assert topology.drop().left == ()
-    finally:
-        client.execute_command("ACL", "DELUSER", "alice")
 
 
 def test_the_user_is_called_as_the_topology_unless_named_and_has_the_rights_that_are_asked_for(printed) -> None:
@@ -79,9 +78,8 @@ def test_the_user_is_called_as_the_topology_unless_named_and_has_the_rights_that
 def test_a_level_that_waits_takes_one_right_more(redis_backend: Backend, printed, level: str, right: str) -> None:
     _, *rules = printed("words", "--user", "alice", "--durability", level)
     assert set(rules) - set(printed("words", "--user", "alice")) == {right}
-    client = redis_backend.client()
-    client.execute_command("ACL", "SETUSER", *rules)
-    client.execute_command("ACL", "DELUSER", "alice")
+    with url_of_user(redis_backend, rules):
+        pass
 
 
 @pytest.mark.parametrize("arguments", [("wo rds",), ("words", "--user", "a b")])

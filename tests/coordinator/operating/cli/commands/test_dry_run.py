@@ -18,9 +18,7 @@ class BadStore(Store):
 
 
 def bad(input="input.txt"):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 2))
-    builder.set_committer_bolt("store", BadStore()).global_grouping("lines")
-    return builder.build()
+    return stored_by(BadStore(), input, 2)
 """
 
 
@@ -41,9 +39,7 @@ class StoreParts(Store):
 
 
 def parts(input="input.txt"):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 9))
-    builder.set_committer_bolt("store", StoreParts()).global_grouping("lines")
-    return builder.build()
+    return stored_by(StoreParts(), input, 9)
 """
 ended = partial(txbatch, "dry-run")
 

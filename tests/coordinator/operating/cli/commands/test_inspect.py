@@ -50,7 +50,7 @@ class TestOnAServer:
         yield redis_backend.url
         store.close()
 
-    def test_a_committed_transaction_is_shown_whole(self, url: str, output) -> None:
+    def test_a_committed_transaction_is_shown_whole_and_as_json(self, url: str, output) -> None:
         shown = output(f"inspect words 1 --redis {url}")
         assert "state             committed, exactly once; the last committed one is 2" in shown
         assert "receipt           attempt 00000000000003e9, digest " in shown
@@ -62,8 +62,6 @@ class TestOnAServer:
         assert " 400 ms  failed, worker lost: an executor is gone" in shown
         assert " 515 ms  committed" in shown
         assert "count: 10 from lines/default, 4 out on default, 1 refused, 2.5 ms" in shown
-
-    def test_as_json(self, url: str, output) -> None:
         found = json.loads(output(f"inspect words 1 --redis {url} --json"))
         assert (found["state"], found["metadata"]) == ("committed", {"coordinator": ["in.txt", 0, 5]})
         assert (found["receipt"]["attempt_id"], found["receipt"]["last_txid"]) == ("00000000000003e9", 2)

@@ -156,13 +156,11 @@ class TestOnAServer:
         yield redis_backend.url
         store.close()
 
-    def test_list_shows_a_row_for_each_topology(self, url: str, output) -> None:
+    def test_list_shows_a_row_for_each_topology_as_json_too(self, url: str, output) -> None:
         heading, row = output(f"list --redis {url}").splitlines()
         assert heading.split() == ["TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE"]
         assert row.split()[:3] == ["words", "1", "running"]
         assert row.endswith("12.5  node7:4711")
-
-    def test_list_as_json(self, url: str, output) -> None:
         (found,) = json.loads(output(f"list --redis {url} --json"))
         assert (found["topology_id"], found["committed_txid"], found["standing"]) == ("words", 1, "running")
         assert (found["host"], found["pid"], found["lag_s"], found["ended_at"]) == ("node7", 4711, 0.4, None)
@@ -170,11 +168,9 @@ class TestOnAServer:
     def test_an_empty_server(self, redis_backend: Backend, output) -> None:
         assert output(f"list --redis {redis_backend.url}") == f"no topology is stored on {redis_backend.url}\n"
 
-    def test_status_says_whose_word_level_service_is(self, url: str, redis_backend: Backend, output) -> None:
+    def test_status_of_a_run_says_whose_word_level_service_is(self, url: str, output, redis_backend: Backend) -> None:
+        assert "run               running on node7, pid 4711, as ann" in output(f"status words --redis {url}")
         redis_backend.client().hset("{words}:txbatch:control", "durable_service", "1")
         shown = output(f"status words --redis {url}")
         assert "durability service (the service's contract, as the run's user said)" in shown
         assert "confirmed         up to txid 1 by the service's contract, as the run's user said" in shown
-
-    def test_status_of_a_run(self, url: str, output) -> None:
-        assert "run               running on node7, pid 4711, as ann" in output(f"status words --redis {url}")

@@ -12,15 +12,12 @@ from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 ended = partial(txbatch, "plan")
 
 
-def test_it_prints_the_stages(folder: JobFolder, output):
+def test_it_prints_the_stages_of_both_kinds_of_topologies(folder: JobFolder, output):
     folder.write_job()
     shown = output("plan job_of_lines:topology").splitlines()
     assert shown[0] == "lines: transactional topology, 2 components, 2 tasks"
     assert "  store  committer  Store      1 task  <- lines by global" in shown
     assert any(line.endswith("-> {lines}:lines (hash str -> int)") for line in shown)
-
-
-def test_it_prints_a_plain_topology(folder: JobFolder, output):
     folder.write("plain_job.py", PLAIN_JOB)
     assert output("plan plain_job.py:topology").startswith("lines: plain topology, 2 components, 3 tasks")
 

@@ -21,9 +21,7 @@ class KeepingStore(Store):
 
 
 def keeping(input="input.txt", lines_per_batch=2):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
-    builder.set_committer_bolt("store", KeepingStore()).global_grouping("lines")
-    return builder.build()
+    return stored_by(KeepingStore(), input, lines_per_batch)
 
 
 class KeepsAll(Store):
@@ -55,17 +53,11 @@ class FirstOfSet(OnePerTask):
 
 
 def hashes(input="input.txt", lines_per_batch=2):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
-    builder.set_bolt("each", FirstOfSet()).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", KeepsAll()).global_grouping("each")
-    return builder.build()
+    return stored_by(KeepsAll(), input, lines_per_batch, each=FirstOfSet())
 
 
 def tasks(input="input.txt", lines_per_batch=2):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
-    builder.set_bolt("each", OnePerTask(), parallelism=2).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", Store()).global_grouping("each")
-    return builder.build()
+    return stored_by(Store(), input, lines_per_batch, each=OnePerTask(), tasks=2)
 """
 ended = partial(txbatch, "prove")
 

@@ -33,14 +33,11 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def test_list_has_a_line_for_each_batch(url: str, output) -> None:
+def test_list_has_a_line_for_each_batch_its_json_all_of_it_and_status_their_number(url: str, output) -> None:
     first, second = output(f"quarantine list words --redis {url}").splitlines()
     assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
     assert first.endswith("5 attempts  ValueError: no number")
     assert second.startswith("txid      2")
-
-
-def test_list_as_json(url: str, output) -> None:
     shown = json.loads(output(f"quarantine list words --redis {url} --json"))
     assert shown["topology"] == "words"
     assert shown["quarantined"][1] == {
@@ -51,18 +48,20 @@ def test_list_as_json(url: str, output) -> None:
         "attempts": 5,
         "reason": "ValueError: no number",
     }
+    assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in output(
+        f"status words --redis {url}"
+    )
 
 
-def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, output) -> None:
+def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_one_line_whatever_the_metadata(
+    url: str, output
+) -> None:
     shown = output(f"quarantine show words 2 --redis {url}")
     assert "  failed in         parse[1], 5 attempts\n" in shown
     assert "  tuple             ('x',)\n" in shown
     assert "  contained         coordinator: {'file': b'a', 'range': (1, 2)}\n" in shown
     assert "  contained         partition.0: 7\n" in shown
     assert "  | Traceback\n  | ValueError: no number\n" in shown
-
-
-def test_show_as_json_is_one_line_whatever_the_metadata(url: str, output) -> None:
     shown = json.loads(output(f"quarantine show words 2 --redis {url} --json"))
     assert (shown["txid"], shown["batch"]["number"], shown["source_fingerprint"]) == (2, 2, "source-1")
 
@@ -106,12 +105,6 @@ def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(url: str, comp
     told = complaint(f"quarantine drop words --all --redis {url}")
     assert "quarantined txid 2 of topology 'words' is no longer there" in told
     assert "dropped before it: 1" in told
-
-
-def test_status_counts_them(url: str, output) -> None:
-    assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in output(
-        f"status words --redis {url}"
-    )
 
 
 def test_republishing_does_not_take_a_running_topology_over(url: str, complaint, folder: object) -> None:

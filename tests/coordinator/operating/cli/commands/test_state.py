@@ -43,7 +43,7 @@ def url(redis_backend: Backend) -> str:
 ended = partial(txbatch, "state")
 
 
-def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, output) -> None:
+def test_a_list_shows_every_state_with_its_key_type_and_size_and_for_programs_in_one_line(url: str, output) -> None:
     head, columns, *rows = output(f"state list typed --redis {url}").splitlines()
     assert head == f"typed on {url}: 13 states, committed up to txid 8"
     assert columns.split() == ["KEY", "KIND", "HOLDS", "ENTRIES"]
@@ -62,9 +62,6 @@ def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, output) -
         "{typed}:views:<date> hash str -> int 7 in 7 parts, expiring",
         "{typed}:visitors:<str> hyperloglog str 7 in 7 parts",
     }
-
-
-def test_a_list_for_programs_is_one_line(url: str, output) -> None:
     (line,) = output(f"state list typed --redis {url} --json").splitlines()
     told = json.loads(line)
     assert (told["topology"], told["committed"]) == ("typed", 8)
