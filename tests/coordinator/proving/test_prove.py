@@ -64,11 +64,15 @@ class TakesOne(CountWords):
             self.collector.emit([first, 1])
 
 
-def of_one_spout_task(bolt: CountWords) -> Topology:
-    builder = TransactionalTopologyBuilder("words", "lines", FixedBatchesSpout(LINES, ["line"]))
-    builder.set_bolt("count", bolt, parallelism=2).shuffle_grouping("lines")
+def over(spout: Any, bolt: CountWords | None = None, spout_tasks: int = 2) -> Topology:
+    builder = TransactionalTopologyBuilder("words", "lines", spout, parallelism=spout_tasks)
+    builder.set_bolt("count", bolt or CountWords(), parallelism=2).shuffle_grouping("lines")
     builder.set_committer_bolt("store", StoreCounts(), parallelism=2).fields_grouping("count", ["word"])
     return builder.build()
+
+
+def of_one_spout_task(bolt: CountWords) -> Topology:
+    return over(FixedBatchesSpout(LINES, ["line"]), bolt, spout_tasks=1)
 
 
 FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
@@ -450,9 +454,7 @@ class RaisesForHidden(CountWords):
         (RaisesForHidden(), "again", 'ValueError("again")'),
     ],
 )
-def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(
-    bolt: Any, name: str, line: str
-) -> None:
+def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(bolt, name, line) -> None:
     (found,) = prove(words(bolt)).mistakes
     assert (found.mistake, found.component_id) == (Mistake.KEEPS, "count")
     assert found.evidence.endswith(name)
@@ -525,13 +527,6 @@ def test_a_bolt_that_may_fail_is_replayed() -> None:
 
 
 # Other inputs -------------------------------------------------------------------------------------------------
-
-
-def over(spout: Any) -> Topology:
-    builder = TransactionalTopologyBuilder("words", "lines", spout, parallelism=2)
-    builder.set_bolt("count", CountWords(), parallelism=2).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", StoreCounts(), parallelism=2).fields_grouping("count", ["word"])
-    return builder.build()
 
 
 ROWS = [[["to be"], ["or not"], ["to be"]], [["be"], ["not"]]]

@@ -117,22 +117,6 @@ def state_with_a_colon():
 
 # what it does when it runs
 
-class Raises(Count):
-    def execute(self, tup):
-        int(tup["line"])
-
-class RaisesFirst(Count):
-    def prepare(self, conf, context, collector, attempt):
-        self.limit = conf["limit"]
-
-class RaisesLast(Count):
-    def finish_batch(self):
-        1 / 0
-
-class RaisesAfterwards(Count):
-    def cleanup(self):
-        self.attempt.close()
-
 class Draws(Count):
     def execute(self, tup):
         raise ValueError("\\x1b[2J\\x1b[31mdone\\r" + "x" * 100_000)
@@ -148,10 +132,6 @@ class Undeclared(Count):
     def finish_batch(self):
         self.words.increment("a")
 
-class MadeLate(Count):
-    def finish_batch(self):
-        HashState("words").increment("a")
-
 class MadeInInit(Count):
     def __init__(self):
         self.words = HashState("words")
@@ -159,33 +139,9 @@ class MadeInInit(Count):
     def finish_batch(self):
         self.words.increment("a")
 
-class WritesEarly(Count):
-    def execute(self, tup):
-        self.lines.increment("a")
-
-class WrongType(Count):
-    def finish_batch(self):
-        self.lines.put("a", "one")
-
-class WrongField(Count):
-    def finish_batch(self):
-        self.lines.increment(3)
-
-class TooMuch(Count):
-    def finish_batch(self):
-        self.lines.put("a", 2**53)
-
 class Always(Count):
     def finish_batch(self):
         raise FailedException("the other service is down")
-
-class WrongName(Count):
-    def execute(self, tup):
-        tup["word"]
-
-class Leaves(Count):
-    def execute(self, tup):
-        sys.exit("no more of this")
 
 class Emits(Pass):
     def __init__(self, values, stream="default"):
@@ -221,33 +177,34 @@ class BrokenCoordinator(SpoutCoordinator):
     def initialize_transaction(self, txid, previous):
         return open("/no/such/list").read()
 
-# a factory of a spout, perhaps a bolt in the middle, and a committer
-def storing(store=Count, middle=None, spout=None):
+# a factory of a spout, perhaps a bolt in the middle, and a committer, of which some methods may be others
+def storing(store=Count, middle=None, spout=None, **methods):
     def factory():
         lines = FixedBatchesSpout([[["one"], ["two"]]] * 2, ["line"])
         builder = TransactionalTopologyBuilder("job", "lines", spout() if spout else lines)
         if middle is not None:
             builder.set_bolt("middle", middle).shuffle_grouping("lines")
-        builder.set_bolt("store", store()).shuffle_grouping("lines" if middle is None else "middle")
+        faulty = type("Faulty", (store,), methods)() if methods else store()
+        builder.set_bolt("store", faulty).shuffle_grouping("lines" if middle is None else "middle")
         return builder.build()
     return factory
 
-execute_raises = storing(Raises)
-prepare_raises = storing(RaisesFirst)
-finish_raises = storing(RaisesLast)
-cleanup_raises = storing(RaisesAfterwards)
+execute_raises = storing(execute=lambda self, tup: int(tup["line"]))
+prepare_raises = storing(prepare=lambda self, conf, context, collector, attempt: conf["limit"])
+finish_raises = storing(finish_batch=lambda self: 1 / 0)
+cleanup_raises = storing(cleanup=lambda self: self.attempt.close())
 message_draws = storing(Draws)
 prepare_without_super = storing(WithoutSuper)
 state_not_declared = storing(Undeclared)
-state_made_in_finish_batch = storing(MadeLate)
+state_made_in_finish_batch = storing(finish_batch=lambda self: HashState("words").increment("a"))
 state_made_in_init = storing(MadeInInit)
-state_in_execute = storing(WritesEarly)
-text_for_an_integer = storing(WrongType)
-integer_for_a_field = storing(WrongField)
-beyond_the_range = storing(TooMuch)
+state_in_execute = storing(execute=lambda self, tup: self.lines.increment("a"))
+text_for_an_integer = storing(finish_batch=lambda self: self.lines.put("a", "one"))
+integer_for_a_field = storing(finish_batch=lambda self: self.lines.increment(3))
+beyond_the_range = storing(finish_batch=lambda self: self.lines.put("a", 2**53))
 always_fails = storing(Always)
-field_not_there = storing(WrongName)
-bolt_leaves = storing(Leaves)
+field_not_there = storing(execute=lambda self, tup: tup["word"])
+bolt_leaves = storing(execute=lambda self, tup: sys.exit("no more of this"))
 two_values_for_one_field = storing(middle=Emits(["a", "b"]))
 text_for_a_row = storing(middle=Emits("a"))
 number_for_a_row = storing(middle=Emits(3))

@@ -79,9 +79,7 @@ MESSAGE = "restore the data, or start over with `txbatch drop words`"
         ("redis://host:6379", None, "`txbatch drop words --redis redis://host:6379`"),
     ],
 )
-def test_a_suggested_drop_repeats_the_server_options_that_were_given(
-    redis_url: str | None, data_dir: Path | None, command: str
-) -> None:
+def test_a_suggested_drop_repeats_the_server_options_that_were_given(redis_url, data_dir, command) -> None:
     assert ServerOptions(redis=redis_url, data_dir=data_dir).completed(MESSAGE).endswith(f"start over with {command}")
 
 

@@ -23,9 +23,7 @@ def without_input():
 
 @pytest.mark.redis
 @pytest.mark.parametrize("command", [("run", "job_of_lines:topology"), ("status", "lines"), ("drop", "lines", "--yes")])
-def test_a_wrong_password_is_refused_and_not_repeated(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
+def test_a_wrong_password_is_refused_and_not_repeated(folder, capsys, monkeypatch, command) -> None:
     folder.write_job()
     program = shutil.which("redis-server")
     if program is None:

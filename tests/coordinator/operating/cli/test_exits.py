@@ -135,9 +135,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_a_secret_is_never_shown_and_nothing_that_is_said_writes_to_the_terminal_but_text(
-    capsys: pytest.CaptureFixture[str], debug: bool
-) -> None:
+def test_a_secret_is_never_shown_nor_anything_but_text(capsys, debug) -> None:
     url = "redis://:hunter22@host:6379"
     reported(ValueError(f"cannot use {url}"), debug=debug, hidden={url: "redis://host:6379"})
     shown = capsys.readouterr().err
@@ -156,9 +154,7 @@ def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest
     ]
 
 
-def test_only_a_run_that_was_stopped_says_that_it_can_be_continued_and_needs_no_explanation(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_only_a_run_that_was_stopped_says_that_it_can_be_continued(capsys) -> None:
     assert sentence_of(StoppedError(2)) == "stopped; run again to continue after the last commit"
     assert sentence_of(KeyboardInterrupt()) == "stopped"
     reported(StoppedError(15))

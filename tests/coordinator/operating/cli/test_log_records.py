@@ -78,9 +78,7 @@ def test_where_metrics_are_is_said_and_the_run_is_observed(folder: JobFolder, ca
     ],
     ids=["user code", "replay limit", "fenced", "stopped", "unexpected"],
 )
-def test_the_error_that_ends_a_command_is_a_record_with_what_is_known_of_it(
-    error: BaseException, expected: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_error_that_ends_a_command_is_a_record_with_what_is_known_of_it(error, expected, capsys) -> None:
     with pytest.raises(SystemExit) as left, command_errors(log=JSON):
         raise error
     (record,) = records(capsys)

@@ -51,9 +51,7 @@ def record_of(module: str, level: int = logging.ERROR) -> logging.LogRecord:
     return logging.LogRecord("root", level, f"/site-packages/py4j/{module}.py", 1, f"said by {module}", (), None)
 
 
-def test_a_broken_connection_is_not_told_by_py4j_not_even_after_the_block_a_users_warning_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_broken_connection_is_never_told_by_py4j_and_a_users_warning_is(capsys) -> None:
     with bare_root() as root:
         with logging_to_stderr(debug=False):
             for module in ("java_gateway", "clientserver", "users_spout"):

@@ -106,14 +106,8 @@ def test_a_mistake_of_the_command_line(jobs: JobFolder, capsys: pytest.CaptureFi
     assert told(mistake, capsys).startswith("Usage: txbatch")
 
 
-@by_name(argvalues=[*LOADING, *WIRING, *INPUT])
-def test_a_mistake_that_is_refused_before_anything_is_written(jobs: JobFolder, capsys, mistake: Mistake) -> None:
-    one_sentence(told(mistake, capsys))
-    assert not (jobs.path / ".txbatch").exists()
-
-
-@by_name(argvalues=SERVER)
-def test_a_mistake_about_the_server(jobs: JobFolder, capsys, monkeypatch: pytest.MonkeyPatch, mistake: Mistake) -> None:
+@by_name(argvalues=[*LOADING, *WIRING, *INPUT, *SERVER])
+def test_a_mistake_that_is_refused_before_anything_is_written(jobs, capsys, monkeypatch, mistake) -> None:
     if mistake.redis_url:
         monkeypatch.setenv("TXBATCH_REDIS_URL", mistake.redis_url)
     one_sentence(told(mistake, capsys))
@@ -139,13 +133,7 @@ def test_a_mistake_of_a_job_that_runs(jobs: JobFolder, capsys, monkeypatch, mist
 
 @pytest.mark.redis
 @by_name(argvalues=REAL_SERVER)
-def test_a_mistake_about_a_real_server(
-    jobs: JobFolder,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    servers: dict[str, str],
-    mistake: Mistake,
-) -> None:
+def test_a_mistake_about_a_real_server(jobs, capsys, monkeypatch, servers, mistake) -> None:
     be_impatient(monkeypatch)
     one_sentence(told(mistake, capsys, **servers))
 

@@ -89,9 +89,7 @@ def test_the_runner_is_given_what_was_asked_for(plain_folder: JobFolder, stop_wh
 
 
 @pytest.mark.parametrize(("is_interrupted", "code"), [(False, 0), (True, 143)])
-def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
-    plain_folder: JobFolder, capsys: pytest.CaptureFixture[str], is_interrupted: bool, code: int
-) -> None:
+def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(plain_folder, capsys, is_interrupted, code) -> None:
     runner = runner_of(signal.SIGTERM, **DONE, is_interrupted=is_interrupted)
     assert execute(plain_run(as_json=False), never, runner) == code
     assert runner.drain_count == 1
@@ -113,9 +111,7 @@ def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(plain_
         (RunOptions(pulse=False, wave_target_s=1.0, history=3), "--wave-target-ms and --no-pulse and --history are"),
     ],
 )
-def test_options_about_transactions_are_refused_by_the_names_that_are_typed(
-    plain_folder: JobFolder, options: RunOptions, said: str
-) -> None:
+def test_options_about_transactions_are_refused_by_the_names_that_are_typed(plain_folder, options, said) -> None:
     with pytest.raises(TopologyError, match=said):
         execute(plain_run(options=options), never, never)
 

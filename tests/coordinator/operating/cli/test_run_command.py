@@ -205,9 +205,7 @@ def test_the_runner_is_given_what_was_asked_for() -> None:
     [(signal.SIGINT, True, 130), (signal.SIGTERM, True, 143), (signal.SIGTERM, False, 0)],
     ids=["Ctrl-C", "SIGTERM", "a continuous input"],
 )
-def test_a_finite_input_that_is_drained_before_its_end_tells_so(
-    capsys, number: int, is_interrupted: bool, code: int
-) -> None:
+def test_a_finite_input_that_is_drained_before_its_end_tells_so(capsys, number, is_interrupted, code) -> None:
     runner = FakeRunner(number, **DONE, is_interrupted=is_interrupted)
     assert execute(typed_run(as_json=False), runner) == code
     shown = capsys.readouterr()

@@ -128,9 +128,7 @@ def stop(command: Command) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_prometheus_counts_it_all(
-    job: JobFolder, tmp_path
-):
+def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_prometheus_counts_it_all(job, tmp_path):
     arguments = ("job:service", "--log-format", "json", "--metrics-port", "0", "--max-pending", "64")
     with started(job, *arguments) as first:
         first.await_words(" committed · ")

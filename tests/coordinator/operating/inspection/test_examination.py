@@ -218,7 +218,7 @@ def test_a_port_where_nobody_listens_is_told(monkeypatch):
     assert "start it or check its address" in reachable.remedy
 
 
-def test_a_server_elsewhere_is_not_even_asked_in_plain_text_unless_it_is_allowed_which_is_a_warning():
+def test_a_server_elsewhere_is_not_even_asked_in_plain_text_unless_it_is_allowed():
     (finding,) = examine_server(choice("redis://user:canary@203.0.113.9:6379"), "words")
     assert (finding.subject, finding.weight) == ("encryption", Weight.FAIL)
     assert "canary" not in str(finding.to_dict())

@@ -159,9 +159,7 @@ def without_line(packed: bytes, number: int) -> bytes:
     ],
     ids=["ends early", "is cut", "altered", "lacks a line", "other version", "other type", "something else", "empty"],
 )
-def test_a_file_that_is_not_whole_is_refused_before_the_server_is_asked(
-    typed: Typed, damage: Callable[[bytes], bytes], message: str
-) -> None:
+def test_a_file_that_is_not_whole_is_refused_before_the_server_is_asked(typed, damage, message) -> None:
     typed.run(2)
     damaged = damage(typed.exported())
     with pytest.raises(StateRefusedError, match=message):

@@ -73,9 +73,7 @@ def page_of(browser: Any, dashboard: Served, path: str, **options: Any) -> Itera
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS.keys())
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES.keys())
-def test_a_page_fits_and_has_names_and_contrast(
-    browser: Any, axe: str, shown: Served, path: str, look: tuple[int, str]
-) -> None:
+def test_a_page_fits_and_has_names_and_contrast(browser, axe, shown, path, look) -> None:
     with tab(browser, width=look[0], scheme=look[1]) as opened:
         opened.page.goto(shown.url + path)
         width = opened.page.evaluate("document.documentElement.scrollWidth")
@@ -145,9 +143,7 @@ class TestWhatChanges:
         with served(f"unix://{client.connection_pool.connection_kwargs['path']}") as opened:
             yield opened
 
-    def test_figures_change_under_the_reader_and_focus_and_scroll_stay(
-        self, browser: Any, client: redis.Redis, dashboard: Served
-    ) -> None:
+    def test_figures_change_under_the_reader_and_focus_and_scroll_stay(self, browser, client, dashboard) -> None:
         with tab(browser, height=500) as opened:
             page = opened.page
             page.goto(dashboard.url + PAGES["transactions"])
@@ -195,9 +191,7 @@ class TestWhatChanges:
             )
             page.locator("pre.flow", has_text="12.3 k tuples/s").first.wait_for()
 
-    def test_a_dashboard_that_was_ended_is_said_and_its_page_continues(
-        self, browser: Any, client: redis.Redis, dashboard: Served
-    ) -> None:
+    def test_a_dashboard_that_was_ended_is_said_and_its_page_continues(self, browser, client, dashboard) -> None:
         with page_of(browser, dashboard, PAGES["topology"]) as page:
             dashboard.stop()
             page.locator("#away", has_text="The dashboard does not answer since").wait_for()

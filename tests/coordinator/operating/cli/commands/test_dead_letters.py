@@ -138,9 +138,7 @@ def test_single_letters_are_dropped_and_the_others_stay(url: str, output) -> Non
         ("drop wc --until 3", 2, "Standard input is not a terminal to ask on; give --yes to delete"),
     ],
 )
-def test_a_mistake_changes_nothing_and_is_explained(
-    url: str, output, complaint, *, arguments: str, code: int, message: str
-) -> None:
+def test_a_mistake_changes_nothing_and_is_explained(url, output, complaint, *, arguments, code, message) -> None:
     assert message in " ".join(complaint(f"dead-letters {arguments} --redis {url}", code=code).split())
     assert json.loads(output(f"dead-letters list wc --redis {url} --json"))["stored"] == 3
 

@@ -40,9 +40,7 @@ def test_what_fails_ends_with_one_and_one_line_of_json_names_it(folder: JobFolde
     assert failed["remedy"].startswith("set it to noeviction (CONFIG SET maxmemory-policy noeviction, or in its ")
 
 
-def test_a_factory_that_does_not_load_is_a_finding_and_the_rest_is_examined_all_the_same(
-    folder: JobFolder, valkey_url, output
-):
+def test_a_factory_that_does_not_load_is_a_finding_and_the_rest_is_examined_all_the_same(folder, valkey_url, output):
     shown = output(f"doctor --no-spark nowhere:topology --redis {valkey_url}", code=1)
     assert "FAIL  factory: module 'nowhere' is neither in" in shown
     assert "OK    version: valkey" in shown

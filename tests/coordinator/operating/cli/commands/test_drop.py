@@ -97,9 +97,7 @@ def test_an_unknown_topology(url: str, redis_backend: Backend, complaint, comman
 
 @pytest.mark.parametrize("also", [(), ("--also", "counts")])
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
-def test_drop_tells_how_many_keys_went_and_which_it_has_left(
-    url: str, redis_backend: Backend, output, *, also: tuple[str, ...], as_json: tuple[str, ...]
-) -> None:
+def test_drop_tells_how_many_keys_went_and_which_it_has_left(url, redis_backend, output, *, also, as_json) -> None:
     client = redis_backend.client()
     client.hset("{words}:counts", "a", "1")
     client.hset("{other}:counts", "a", "1")
@@ -146,9 +144,7 @@ def test_drop_says_that_the_topology_was_running(url: str, redis_backend: Backen
         ("SET", "{words}:txbatch:control", "text"),
     ],
 )
-def test_what_is_damaged_can_be_dropped_as_its_message_says(
-    url: str, redis_backend: Backend, complaint, damage: tuple[str, ...]
-) -> None:
+def test_what_is_damaged_can_be_dropped_as_its_message_says(url, redis_backend, complaint, damage) -> None:
     client = redis_backend.client()
     client.execute_command(*damage)
     if damage[2] != "coordinator:1":

@@ -53,9 +53,7 @@ def test_list_has_a_line_for_each_batch_its_json_all_of_it_and_status_their_numb
     )
 
 
-def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_one_line_whatever_the_metadata(
-    url: str, output
-) -> None:
+def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_one_line(url, output) -> None:
     shown = output(f"quarantine show words 2 --redis {url}")
     assert "  failed in         parse[1], 5 attempts\n" in shown
     assert "  tuple             ('x',)\n" in shown

@@ -163,9 +163,7 @@ def test_an_export_is_imported_under_the_same_id_or_another(url: str, tmp_path: 
     assert output(f"state get copy counts wörd/0 --redis {url}") == "6\n"
 
 
-def test_a_running_topology_is_not_taken_over_unless_asked(
-    url: str, tmp_path, redis_backend: Backend, complaint
-) -> None:
+def test_a_running_topology_is_not_taken_over_unless_asked(url, tmp_path, redis_backend, complaint) -> None:
     file = tmp_path / "typed.jsonl"
     assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
     running = redis_backend.client(single_connection_client=True)
@@ -210,9 +208,7 @@ def test_a_mistake_is_a_sentence(url: str, complaint, arguments: list[str], code
         (ASCII_LOCALE, rb"w\u00f6rd/0"),
     ],
 )
-def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(
-    url: str, environment: dict[str, str], shown: bytes
-) -> None:
+def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(url, environment, shown) -> None:
     def got(*arguments: str) -> bytes:
         command = [sys.executable, "-m", "coordinator.operating.cli", "state", "get", "typed", "counts"]
         return subprocess.check_output(

@@ -10,7 +10,6 @@ import pytest
 from coordinator.testing.cluster.cluster import LocalCluster
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
-from tests.support.cli.jobs import JobFolder
 from tests.support.topologies.kept_states import kept_topology
 
 pytestmark = pytest.mark.redis
@@ -84,9 +83,7 @@ def test_mistakes_are_usage_errors(url, complaint, arguments: tuple[str, ...], s
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
-    folder: JobFolder, redis_backend: Backend, capsys, output
-):
+def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(folder, redis_backend, capsys, output):
     url = redis_backend.url
     assert url is not None
     folder.write_job()

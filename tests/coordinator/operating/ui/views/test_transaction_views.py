@@ -93,9 +93,7 @@ class TestHistory:
         ],
         ids=["new", "forgotten", "no replay", "the end"],
     )
-    def test_an_empty_page_says_why(
-        self, found: TransactionPage, choice: StoryChoice, before: int | None, none: str, kept: str
-    ) -> None:
+    def test_an_empty_page_says_why(self, found, choice, before, none, kept) -> None:
         shown = view(found, choice, before)
         assert (shown.none, shown.kept) == (none, kept)
 
@@ -187,9 +185,7 @@ class TestOneTransaction:
         ],
         ids=["forgotten", "untold", "without history", "in flight", "not cut"],
     )
-    def test_what_is_not_known_is_said(
-        self, found: KnownTransaction, state: str, tone: Tone, contents: str, untold: str
-    ) -> None:
+    def test_what_is_not_known_is_said(self, found, state, tone, contents, untold) -> None:
         page = shown(found)
         assert (page.state, page.tone, page.contained_note, page.untold) == (state, tone, contents, untold)
         assert page.chart is None
