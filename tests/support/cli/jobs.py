@@ -25,7 +25,7 @@ class Store(BaseBatchBolt, ICommitter):
         self.lines.increment("all", self.count)
 
 
-def stored_by(store, input="input.txt", lines_per_batch=10, topology_id="lines", each=None, tasks=1):
+def _stored_by(store, input="input.txt", lines_per_batch=10, topology_id="lines", each=None, tasks=1):
     builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch))
     if each is not None:
         builder.set_bolt("each", each, tasks).shuffle_grouping("lines")
@@ -34,7 +34,7 @@ def stored_by(store, input="input.txt", lines_per_batch=10, topology_id="lines",
 
 
 def topology(input="input.txt", lines_per_batch: int = 10, topology_id="lines"):
-    return stored_by(Store(), input, lines_per_batch, topology_id)
+    return _stored_by(Store(), input, lines_per_batch, topology_id)
 """
 
 PLAIN_JOB = """

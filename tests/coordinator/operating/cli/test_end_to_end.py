@@ -32,7 +32,7 @@ class SlowStore(Store):
 
 
 def slow(input="input.txt", topology_id="lines"):
-    return stored_by(SlowStore(), input, topology_id=topology_id)
+    return _stored_by(SlowStore(), input, topology_id=topology_id)
 """
 ENDLESS = """
 
@@ -61,7 +61,7 @@ class Raises(Store):
 
 
 def raising(topology_id="lines"):
-    return stored_by(Raises(), topology_id=topology_id)
+    return _stored_by(Raises(), topology_id=topology_id)
 """
 
 

@@ -18,7 +18,7 @@ class BadStore(Store):
 
 
 def bad(input="input.txt"):
-    return stored_by(BadStore(), input, 2)
+    return _stored_by(BadStore(), input, 2)
 """
 
 
@@ -39,7 +39,7 @@ class StoreParts(Store):
 
 
 def parts(input="input.txt"):
-    return stored_by(StoreParts(), input, 9)
+    return _stored_by(StoreParts(), input, 9)
 """
 ended = partial(txbatch, "dry-run")
 

@@ -26,6 +26,9 @@ from tests.support.stores.builders import acquire, attempt, commit_of, counts
 RUN = replace(stored.RUN, started_at=NOW - 200, versions={"python": "3.12.1", "pyspark": "4.1.0"})
 FIGURES = replace(
     stored.FIGURES,
+    wave_s=run_pulse.Spread(),
+    failed_attempts=0,
+    dead_letters=0,
     components={"count": run_pulse.ComponentFigures(1_000, 500, 3, 0, 1.5)},
     last_failure=run_pulse.LastFailure(17, "17:00ff", "worker lost", "an executor is gone", NOW - 65),
 )

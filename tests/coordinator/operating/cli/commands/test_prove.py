@@ -21,7 +21,7 @@ class KeepingStore(Store):
 
 
 def keeping(input="input.txt", lines_per_batch=2):
-    return stored_by(KeepingStore(), input, lines_per_batch)
+    return _stored_by(KeepingStore(), input, lines_per_batch)
 
 
 class KeepsAll(Store):
@@ -53,11 +53,11 @@ class FirstOfSet(OnePerTask):
 
 
 def hashes(input="input.txt", lines_per_batch=2):
-    return stored_by(KeepsAll(), input, lines_per_batch, each=FirstOfSet())
+    return _stored_by(KeepsAll(), input, lines_per_batch, each=FirstOfSet())
 
 
 def tasks(input="input.txt", lines_per_batch=2):
-    return stored_by(Store(), input, lines_per_batch, each=OnePerTask(), tasks=2)
+    return _stored_by(Store(), input, lines_per_batch, each=OnePerTask(), tasks=2)
 """
 ended = partial(txbatch, "prove")
 

@@ -285,18 +285,22 @@ def stored_of_files(redis_backend: Backend, tmp_path: Path, monkeypatch) -> Stor
     return stored
 
 
-def test_a_file_that_is_older_was_copied_or_has_grown_is_the_same_input_until_its_words_change(
-    stored_of_files: Stored, tmp_path
-):
+def test_a_file_that_is_only_older_or_was_copied_is_the_same_input(stored_of_files: Stored, tmp_path):
     """Red before: the times of the file are part of the stored metadata, and it was called another position."""
     (tmp_path / "copy").write_bytes((tmp_path / "words.txt").read_bytes())
     (tmp_path / "copy").replace(tmp_path / "words.txt")
     findings = stored_of_files.verify(of_files(tmp_path)).findings
     assert [finding for finding in findings if finding.weight is Weight.FAIL] == []
     assert "all 7 states are equal" in findings[-1].found
+
+
+def test_a_file_that_grew_after_it_was_read_is_the_same_input_up_to_there(stored_of_files: Stored, tmp_path):
     with (tmp_path / "words.txt").open("a") as file:
         file.write("more\n")
     assert stored_of_files.verify(of_files(tmp_path)).is_sound
+
+
+def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_files: Stored, tmp_path):
     (tmp_path / "words.txt").write_text((tmp_path / "words.txt").read_text().replace("word1", "word2"))
     told = stored_of_files.fault(of_files(tmp_path))
     assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
