@@ -43,6 +43,10 @@ class Watched:
         if isinstance(observation, TurnEnded):
             self.seen.append(self.figures())
 
+    def failing(self, txid: int, **how: Any) -> Watched:
+        self.run.engine.on_wave = failing_at(self.run, txid, **how)
+        return self
+
     def figures(self) -> RunFigures:
         coordinator = self.run.coordinator
         return self.book.figures(coordinator.statistics, coordinator.condition(), self.now_s())
@@ -62,8 +66,7 @@ def test_a_run_is_counted_from_its_start_to_its_end() -> None:
 
 
 def test_an_attempt_that_fails_is_counted_by_its_kind_and_the_later_ones_as_void() -> None:
-    watch = Watched(4, max_spout_pending=8)
-    watch.run.engine.on_wave = failing_at(watch.run, 2)
+    watch = Watched(4, max_spout_pending=8).failing(2)
     watch.run()
     figures = watch.figures()
     assert figures.failures == {"asked for": 1, "lower failed": figures.failed_attempts - 1}
@@ -132,8 +135,7 @@ def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
 
 
 def test_the_failure_that_ends_a_run_is_counted_and_told_last() -> None:
-    watch = Watched(3, max_spout_pending=6)
-    watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
+    watch = Watched(3, max_spout_pending=6).failing(2, kind=USER)
     with pytest.raises(UserCodeError):
         watch.run()
     figures = watch.figures()
@@ -164,8 +166,7 @@ class TestStories:
         assert story.cut_at == EPOCH_S <= story.processed_at <= story.committed_at
 
     def test_attempts_that_failed_are_told_with_their_reason_and_later_ones_as_void(self) -> None:
-        watch = Watched(3, max_spout_pending=6)
-        watch.run.engine.on_wave = failing_at(watch.run, 2, text="not yet")
+        watch = Watched(3, max_spout_pending=6).failing(2, text="not yet")
         told = self.told(watch)
         assert told[1].attempt_count == 1
         assert [(each.failed, each.reason) for each in told[2].attempts] == [
@@ -199,8 +200,9 @@ class TestStories:
 
     @pytest.mark.parametrize("kind", [LATER, USER], ids=["asked for", "user code"])
     def test_the_transaction_that_stops_a_run_is_told_with_its_attempts(self, kind: FailureKind) -> None:
-        watch = Watched(4, max_spout_pending=8, max_attempts=3)
-        watch.run.engine.on_wave = failing_at(watch.run, 3, times=3, kind=kind, text="its lookup is away")
+        watch = Watched(4, max_spout_pending=8, max_attempts=3).failing(
+            3, times=3, kind=kind, text="its lookup is away"
+        )
         with pytest.raises((ReplayLimitError, UserCodeError)):
             watch.run()
         assert [closed.txid for closed in watch.book.stories.take()] == [1, 2]
@@ -213,8 +215,7 @@ class TestStories:
         assert {each.reason for each in told_by(fourth).attempts} == {"txid 3 failed"}
 
     def test_few_transactions_without_a_commit_are_told(self) -> None:
-        watch = Watched(300, max_spout_pending=600)
-        watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
+        watch = Watched(300, max_spout_pending=600).failing(2, kind=USER)
         with pytest.raises(UserCodeError):
             watch.run()
         assert [told.txid for told in watch.book.stories.take_failed()] == [*range(2, 2 + FAILED_TOLD)]
@@ -226,8 +227,7 @@ class TestStories:
         assert [story_of(text) for text in ("", "nonsense", "3", '{"attempts": [{"x": 1}]}')] == [None] * 4
 
     def test_of_many_attempts_the_last_ones_are_told(self) -> None:
-        watch = Watched(1, max_attempts=20)
-        watch.run.engine.on_wave = failing_at(watch.run, 1, times=14)
+        watch = Watched(1, max_attempts=20).failing(1, times=14)
         story = self.told(watch)[1]
         assert (story.attempt_count, len(story.attempts)) == (15, ATTEMPTS_TOLD)
         assert [each.failed for each in story.attempts[-2:]] == ["asked for", ""]
