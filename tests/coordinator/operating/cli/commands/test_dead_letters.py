@@ -93,32 +93,22 @@ def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(url
 
 
 def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, output) -> None:
-    assert (
-        output(f"dead-letters drop wc --redis {url} --until 2 --yes")
-        == f"topology 'wc': 2 dead letters up to txid 2 deleted on {url}\n"
-    )
-    assert json.loads(output(f"dead-letters drop wc --redis {url} --until 2 --yes --json")) == {
-        "topology": "wc",
-        "until": 2,
-        "dropped": 0,
-    }
+    said = output(f"dead-letters drop wc --redis {url} --until 2 --yes")
+    assert said == f"topology 'wc': 2 dead letters up to txid 2 deleted on {url}\n"
+    told = json.loads(output(f"dead-letters drop wc --redis {url} --until 2 --yes --json"))
+    assert told == {"topology": "wc", "until": 2, "dropped": 0}
     assert "3.0  check[1]" in output(f"dead-letters list wc --redis {url}")
 
 
 def test_single_letters_are_dropped_and_the_others_stay(url: str, output) -> None:
     letters = ("--letter", "3.0", "--letter", "1.0")
-    assert (
-        output(f"dead-letters drop wc --redis {url}", *letters, "--yes")
-        == f"topology 'wc': 2 dead letters 1.0, 3.0 deleted on {url}\n"
-    )
+    said = output(f"dead-letters drop wc --redis {url}", *letters, "--yes")
+    assert said == f"topology 'wc': 2 dead letters 1.0, 3.0 deleted on {url}\n"
     assert [
         line.split(" ")[0] for line in output(f"dead-letters list wc --redis {url}").splitlines() if "<-" in line
     ] == ["1.1"]
-    assert json.loads(output(f"dead-letters drop wc --redis {url} --letter 1.1 --yes --json")) == {
-        "topology": "wc",
-        "letters": ["1.1"],
-        "dropped": 1,
-    }
+    told = json.loads(output(f"dead-letters drop wc --redis {url} --letter 1.1 --yes --json"))
+    assert told == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
 
 
 @pytest.mark.parametrize(

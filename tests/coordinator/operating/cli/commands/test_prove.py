@@ -64,10 +64,8 @@ ended = partial(txbatch, "prove")
 
 def test_a_topology_that_bears_everything_ends_with_0_and_a_sentence(folder: JobFolder, output) -> None:
     folder.write_job()
-    assert (
-        output("prove job_of_lines:topology -p lines_per_batch=1 --seeds 5")
-        == "lines: the same state under every schedule; 3 transactions, 5 seeds\n"
-    )
+    said = output("prove job_of_lines:topology -p lines_per_batch=1 --seeds 5")
+    assert said == "lines: the same state under every schedule; 3 transactions, 5 seeds\n"
     assert not (folder.path / ".txbatch").exists()
 
 

@@ -65,14 +65,10 @@ def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_on
 
 
 def test_drop_gives_batches_up(url: str, output) -> None:
-    assert (
-        output(f"quarantine drop words --txid 2 --redis {url} --yes")
-        == "1 record dropped from the quarantine of 'words': txid 2\n"
-    )
-    assert json.loads(output(f"quarantine drop words --all --redis {url} --yes --json")) == {
-        "topology": "words",
-        "dropped": [1],
-    }
+    said = output(f"quarantine drop words --txid 2 --redis {url} --yes")
+    assert said == "1 record dropped from the quarantine of 'words': txid 2\n"
+    told = json.loads(output(f"quarantine drop words --all --redis {url} --yes --json"))
+    assert told == {"topology": "words", "dropped": [1]}
     assert output(f"quarantine list words --redis {url}") == "topology 'words' has no quarantined batches\n"
 
 
