@@ -60,12 +60,8 @@ def test_a_list_for_people_shows_reason_and_values_without_control_characters(ur
 
 def test_a_list_as_json_continues_after_the_last_letter(url: str, output) -> None:
     first = json.loads(output(f"dead-letters list wc --redis {url} --after 1.0 --limit 1 --json"))
-    assert {name: first[name] for name in ("topology", "committed", "stored", "next")} == {
-        "topology": "wc",
-        "committed": 3,
-        "stored": 3,
-        "next": "1.1",
-    }
+    found = {name: first[name] for name in ("topology", "committed", "stored", "next")}
+    assert found == {"topology": "wc", "committed": 3, "stored": 3, "next": "1.1"}
     second = json.loads(output(f"dead-letters list wc --redis {url} --after", first["next"], "--json"))
     assert second["next"] is None
     assert second["letters"] == [
