@@ -36,18 +36,34 @@ def slow(input="input.txt", topology_id="lines"):
 """
 ENDLESS = """
 
-from itertools import count
-
-from coordinator.sources import Batches
+from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 
 
-def numbers():
-    for number in count():
-        yield [[number]]
+class Numbers(ITransactionalSpout):
+    output_fields = ("number",)
+
+    def get_coordinator(self, conf, context):
+        return NumbersCoordinator()
+
+    def get_emitter(self, conf, context):
+        return NumbersEmitter()
+
+
+class NumbersCoordinator(SpoutCoordinator):
+    def is_ready(self):
+        return True
+
+    def initialize_transaction(self, txid, previous):
+        return txid
+
+
+class NumbersEmitter(SpoutEmitter):
+    def emit_batch(self, attempt, metadata, collector):
+        collector.emit([metadata])
 
 
 def endless(topology_id="numbers"):
-    builder = TransactionalTopologyBuilder(topology_id, "numbers", Batches(numbers, ["number"]))
+    builder = TransactionalTopologyBuilder(topology_id, "numbers", Numbers())
     builder.set_committer_bolt("store", Store()).global_grouping("numbers")
     return builder.build()
 """

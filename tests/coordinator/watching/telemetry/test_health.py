@@ -66,4 +66,4 @@ def test_a_turn_may_last_three_message_timeouts_and_a_start_or_an_end_any_time(o
     health = health_of(*observations, time=time)
     time.now_s += after_s
     assert health.alive().is_good is is_alive
-    assert observations or health.alive() == ProbeAnswer(True, "starting")
+    assert health_of(time=time).alive() == ProbeAnswer(True, "starting")
