@@ -69,36 +69,29 @@ def test_a_plan_warns_of_several_times_as_many_tasks_as_slots(tasks, warns):
     assert "Many tasks" not in facts(wide(tasks)), "how many slots there will be is not known"
 
 
-def test_a_plan_for_no_slots_is_refused():
-    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
-        plan(EXAMPLES["word_count"](), slots=0)
+BELOW = build(("commit", Commit(), ["lines"]), ("pass", Pass(), ["commit"]), ("more", Pass(), ["commit"]))
 
 
-def test_a_topology_without_committers_has_no_commit_phase():
-    topology = build(("pass", Pass(), ["lines"], 2))
-    assert stages(topology)[-1] == "stage 3 · processing · 1 acker"
-    assert "there is no commit phase" in facts(topology)
+@pytest.mark.parametrize(
+    ("topology", "said"),
+    [
+        (build(("pass", Pass(), ["lines"], 2)), "there is no commit phase"),
+        (build(("count", Count(), ["lines"], 2)), "One Spark job a wave for both phases"),
+        (build(("count", Count(), ["lines"], 2)), "dealt in shares"),
+        (build(("mail", Mail(), ["lines"])), "Two Spark jobs a wave: mail has external effects"),
+        (BELOW, "because pass and more hear committers"),
+        (build(("count", Count(), ["lines"]), spout=PartitionedSpout("")), "one partition: nothing is shuffled"),
+    ],
+)
+def test_a_plan_says_how_many_jobs_a_wave_takes_why_and_how_rows_reach_them(topology, said):
+    assert said in facts(topology)
 
 
-def test_committers_that_only_write_share_the_job():
-    assert "One Spark job a wave for both phases" in facts(build(("count", Count(), ["lines"], 2)))
-
-
-def test_external_effects_and_bolts_below_committers_need_two_jobs_and_are_named():
-    assert "Two Spark jobs a wave: mail has external effects" in facts(build(("mail", Mail(), ["lines"])))
-    below = build(("commit", Commit(), ["lines"]), ("pass", Pass(), ["commit"]), ("more", Pass(), ["commit"]))
-    assert "because pass and more hear committers" in facts(below)
-    assert stages(below)[-1] == "stage 3 · commit · 2 Spark tasks"
-
-
-def test_one_task_of_everything_needs_no_shuffle():
-    spread = PartitionedSpout("")
-    assert "one partition: nothing is shuffled" in facts(build(("count", Count(), ["lines"]), spout=spread))
-    assert "nothing is shuffled" not in facts(build(("count", Count(), ["lines"], 2), spout=spread))
-
-
-def test_small_batches_without_partitions_are_dealt_in_shares():
-    assert "dealt in shares" in facts(build(("count", Count(), ["lines"], 2)))
+def test_the_last_stage_is_of_the_commit_phase_if_there_is_one_and_several_tasks_need_a_shuffle():
+    assert stages(build(("pass", Pass(), ["lines"], 2)))[-1] == "stage 3 · processing · 1 acker"
+    assert stages(BELOW)[-1] == "stage 3 · commit · 2 Spark tasks"
+    two_tasks = build(("count", Count(), ["lines"], 2), spout=PartitionedSpout(""))
+    assert "nothing is shuffled" not in facts(two_tasks)
 
 
 def test_a_plain_topology_has_its_spouts_in_the_driver():
@@ -132,20 +125,19 @@ def test_an_untracked_plain_topology_is_said_to_be():
     assert "Nothing is tracked" in facts(builder.build())
 
 
-def test_a_users_grouping_shows_its_repr():
-    builder = TransactionalTopologyBuilder("test", "lines", Lines())
-    builder.set_bolt("count", Count(), parallelism=2).custom_grouping("lines", ByLength())
-    assert [edge.grouping for edge in plan(builder.build()).picture.edges] == ["ByLength()"]
-
-
-def test_it_prints_as_text_and_is_plain_data():
+def test_it_prints_as_text_is_plain_data_and_shows_the_repr_of_a_users_grouping():
     made = plan(EXAMPLES["word_count"]())
     assert repr(made) == made.text()
     told = made.to_dict()
     assert told["stages"][0]["members"] == ("lines", "count")
     assert told["components"][2]["states"][0]["key"] == "{word_count}:counts"
+    builder = TransactionalTopologyBuilder("test", "lines", Lines())
+    builder.set_bolt("count", Count(), parallelism=2).custom_grouping("lines", ByLength())
+    assert [edge.grouping for edge in plan(builder.build()).picture.edges] == ["ByLength()"]
 
 
-def test_what_is_no_topology_is_refused():
+def test_what_is_no_topology_is_refused_and_so_are_no_slots():
     with pytest.raises(TopologyError, match="plan got 'word_count' of type str; give the result of a builder's build"):
         plan("word_count")  # type: ignore[arg-type]
+    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
+        plan(EXAMPLES["word_count"](), slots=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,30 +33,8 @@ from coordinator.sources import Follow, TextFiles
 from state.attempt import TransactionAttempt
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
 from state.printable import said_by
-from tests.support import faulty_topologies
-from tests.support.faulty_topologies import (
-    DAYS_LATER,
-    LINES,
-    SEEN_WORDS,
-    ChangesEmitted,
-    CountsAttempts,
-    CountsTasks,
-    CountWords,
-    CutsByChance,
-    DrawsNumbers,
-    HasEffects,
-    KeepsInClass,
-    KeepsInModule,
-    KeepsLast,
-    ReadsClock,
-    ReadsDate,
-    ReadsForeign,
-    ReadsSeconds,
-    ReadsSlowClock,
-    SplitLines,
-    StoreCounts,
-    words,
-)
+from tests.support import faulty_topologies as faulty
+from tests.support.faulty_topologies import LINES, SEEN_WORDS, CountWords, StoreCounts, words
 
 
 class EmitsLast(CountWords):
@@ -85,30 +64,39 @@ class TakesOne(CountWords):
             self.collector.emit([first, 1])
 
 
-def of_one_spout_task(bolt: CountWords) -> Topology:
-    builder = TransactionalTopologyBuilder("words", "lines", FixedBatchesSpout(LINES, ["line"]))
-    builder.set_bolt("count", bolt, parallelism=2).shuffle_grouping("lines")
+def over(spout: Any, bolt: CountWords | None = None, spout_tasks: int = 2) -> Topology:
+    builder = TransactionalTopologyBuilder("words", "lines", spout, parallelism=spout_tasks)
+    builder.set_bolt("count", bolt or CountWords(), parallelism=2).shuffle_grouping("lines")
     builder.set_committer_bolt("store", StoreCounts(), parallelism=2).fields_grouping("count", ["word"])
     return builder.build()
 
 
+def of_one_spout_task(bolt: CountWords) -> Topology:
+    return over(FixedBatchesSpout(LINES, ["line"]), bolt, spout_tasks=1)
+
+
 FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
-    "draws": (partial(words, DrawsNumbers()), Mistake.DRAWS, "# draws", 1),
-    "clock": (partial(words, ReadsClock()), Mistake.DRAWS, "# reads the clock", 1),
-    "class": (partial(words, KeepsInClass()), Mistake.KEEPS, "# outlasts the batch", 3),
-    "module": (partial(words, KeepsInModule()), Mistake.KEEPS, "SEEN_WORDS: set", 3),
-    "order": (partial(words, SplitLines(), KeepsLast(), in_one_task=True), Mistake.ORDER, "class KeepsLast", 8),
-    "attempts": (partial(words, None, CountsAttempts()), Mistake.ORDER, "class CountsAttempts", 4),
-    "tasks": (partial(words, CountsTasks()), Mistake.TASKS, "class StoreCounts", 4),
+    "draws": (partial(words, faulty.DrawsNumbers()), Mistake.DRAWS, "# draws", 1),
+    "clock": (partial(words, faulty.ReadsClock()), Mistake.DRAWS, "# reads the clock", 1),
+    "class": (partial(words, faulty.KeepsInClass()), Mistake.KEEPS, "# outlasts the batch", 3),
+    "module": (partial(words, faulty.KeepsInModule()), Mistake.KEEPS, "SEEN_WORDS: set", 3),
+    "order": (
+        partial(words, faulty.SplitLines(), faulty.KeepsLast(), in_one_task=True),
+        Mistake.ORDER,
+        "class KeepsLast",
+        8,
+    ),
+    "attempts": (partial(words, None, faulty.CountsAttempts()), Mistake.ORDER, "class CountsAttempts", 4),
+    "tasks": (partial(words, faulty.CountsTasks()), Mistake.TASKS, "class StoreCounts", 4),
     "order of one task": (partial(of_one_spout_task, EmitsLast()), Mistake.ORDER, "class StoreCounts", 4),
-    "foreign": (partial(words, None, ReadsForeign()), Mistake.FOREIGN_READ, "# written by whichever", 3),
+    "foreign": (partial(words, None, faulty.ReadsForeign()), Mistake.FOREIGN_READ, "# written by whichever", 3),
 }
 """Name -> a topology, the mistake it makes, what is in the line, and within how many seeds schedules alone show it."""
 
 
 @pytest.fixture(autouse=True)
 def effects_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faulty_topologies, "EFFECTS", tmp_path / "effects.txt")
+    monkeypatch.setattr(faulty, "EFFECTS", tmp_path / "effects.txt")
 
 
 def line_at(place: str) -> str:
@@ -129,7 +117,7 @@ class Unspeakable:
 
 
 def test_a_module_may_hold_what_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faulty_topologies, "HELD", [Unspeakable()], raising=False)
+    monkeypatch.setattr(faulty, "HELD", [Unspeakable()], raising=False)
     assert prove(words, seeds=1).holds
 
 
@@ -165,7 +153,7 @@ def test_schedules_alone_show_a_state_that_differs(name: str, monkeypatch: pytes
 
 
 def test_an_effect_is_found_before_it_is_repeated_under_faults(tmp_path: Path) -> None:
-    proof = prove(words(HasEffects()))
+    proof = prove(words(faulty.HasEffects()))
     (found,) = proof.mistakes
     assert (found.mistake, found.component_id, proof.seeds) == (Mistake.EFFECT, "count", 0)
     assert "effects.txt' to write" in found.evidence
@@ -244,13 +232,6 @@ def test_classes_of_a_script_run_in_a_new_interpreter_and_the_script_runs_once(t
     assert "hashes 'count': with another hash seed" in shown
 
 
-def test_what_is_changed_after_it_was_emitted_is_reported_and_harmless() -> None:
-    proof = prove(words(ChangesEmitted()), seeds=5)
-    (found,) = proof.mistakes
-    assert (found.mistake, found.does_harm, proof.holds, proof.seeds) == (Mistake.CHANGES_EMITTED, False, True, 5)
-    assert "self.collector.emit(row)" in line_at(found.place)
-
-
 class MayDraw(CountWords):
     """Counts words, one of them by chance in one of the components of this class."""
 
@@ -273,39 +254,51 @@ def test_a_mistake_is_that_of_the_component_even_if_another_has_the_same_class()
     assert "random.randrange" in found.evidence
 
 
+TO_TIME_NS = "calls time.time_ns(); two runs a moment apart did the same, at another time they may not"
+
+
+@pytest.mark.parametrize(
+    ("bolt", "mistake", "evidence", "line"),
+    [
+        (faulty.ChangesEmitted(), Mistake.CHANGES_EMITTED, None, "self.collector.emit(row)"),
+        (faulty.ReadsDate(), Mistake.DRAWS, TO_TIME_NS, "# another one tomorrow"),
+    ],
+    ids=["what is changed after it was emitted", "a clock that two runs a second apart read alike"],
+)
+def test_what_may_do_harm_and_does_none_is_reported(bolt: CountWords, mistake: Any, evidence: Any, line: str) -> None:
+    proof = prove(words(bolt), seeds=5)
+    (found,) = proof.mistakes
+    assert (found.mistake, found.component_id) == (mistake, "count")
+    assert (found.does_harm, proof.holds, proof.seeds) == (False, True, 5)
+    assert evidence is None or found.evidence == evidence
+    assert line in line_at(found.place)
+
+
 def test_a_clock_of_seconds_is_found_by_quiet_runs() -> None:
-    (found,) = prove(words(ReadsSeconds())).mistakes
+    (found,) = prove(words(faulty.ReadsSeconds())).mistakes
     assert (found.mistake, found.is_certain) == (Mistake.DRAWS, True)
     assert "# another one in a second" in line_at(found.place)
 
 
-def test_a_clock_that_two_runs_a_second_apart_read_alike_is_reported() -> None:
-    proof = prove(words(ReadsDate()), seeds=3)
-    (found,) = proof.mistakes
-    assert (found.mistake, found.component_id, found.does_harm, proof.seeds) == (Mistake.DRAWS, "count", False, 3)
-    assert found.evidence == "calls time.time_ns(); two runs a moment apart did the same, at another time they may not"
-    assert "# another one tomorrow" in line_at(found.place)
-
-
 def test_a_clock_that_moves_on_while_schedules_are_played_is_not_taken_for_their_fault() -> None:
     try:
-        proof = prove(words(ReadsSlowClock()), on_seed=DAYS_LATER.append)
+        proof = prove(words(faulty.ReadsSlowClock()), on_seed=faulty.DAYS_LATER.append)
     finally:
-        DAYS_LATER.clear()
+        faulty.DAYS_LATER.clear()
     (found,) = proof.mistakes
     assert (found.mistake, found.does_harm, proof.holds, proof.faults) == (Mistake.DRAWS, True, False, ())
     assert "# two clocks" in line_at(found.place)
 
 
 def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
-    assert prove(words(CountsTasks()), keep_tasks=True).holds
-    assert prove(words(CountsTasks(), tasks=1)).holds  # one task may rely on being alone
+    assert prove(words(faulty.CountsTasks()), keep_tasks=True).holds
+    assert prove(words(faulty.CountsTasks(), tasks=1)).holds  # one task may rely on being alone
 
 
 def test_a_story_tells_the_fewest_faults_that_show_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
-    proof = prove(words(KeepsInClass()), seed=110, keep_hashes=True)
-    assert str(proof) == STORY.format(place=f"{faulty_topologies.__file__}:{line_of('class StoreCounts')}")
+    proof = prove(words(faulty.KeepsInClass()), seed=110, keep_hashes=True)
+    assert str(proof) == STORY.format(place=f"{faulty.__file__}:{line_of('class StoreCounts')}")
 
 
 STORY = """\
@@ -336,19 +329,17 @@ keep_hashes=True)"""
 
 
 def line_of(text: str) -> int:
-    lines = Path(faulty_topologies.__file__).read_text().splitlines()
+    lines = Path(faulty.__file__).read_text().splitlines()
     return 1 + next(place for place, line in enumerate(lines) if text in line)
 
 
 def test_nothing_of_a_proof_stays_in_this_process() -> None:
     SEEN_WORDS.clear()
-    prove(words(KeepsInModule()))
+    prove(words(faulty.KeepsInModule()))
     assert not SEEN_WORDS
 
 
-def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_watched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_watched(monkeypatch) -> None:
     given: list[float] = []
 
     def noted(run: Callable[[], Any], *, returns_within_s: float) -> Any:
@@ -463,29 +454,31 @@ class RaisesForHidden(CountWords):
         (RaisesForHidden(), "again", 'ValueError("again")'),
     ],
 )
-def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(
-    bolt: Any, name: str, line: str
-) -> None:
+def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(bolt, name, line) -> None:
     (found,) = prove(words(bolt)).mistakes
     assert (found.mistake, found.component_id) == (Mistake.KEEPS, "count")
     assert found.evidence.endswith(name)
     assert line in line_at(found.place)
 
 
-def test_a_fault_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(TopologyError, match=r"'server\.sleeps:1' is not a fault of a proof"):
-        prove(words, exactly=["server.sleeps:1"])
-
-
-@pytest.mark.parametrize("fault", ["wave.is_lost:9", "tuples.come_in_another_order:1"])
-def test_a_fault_that_never_strikes_proves_nothing(fault: str) -> None:
-    with pytest.raises(TopologyError, match=f"{fault} has not struck: seed 3 leads to no such moment"):
-        prove(words, seed=3, seeds=1, exactly=[fault])
-
-
-def test_a_fault_that_cannot_strike_is_refused_by_name() -> None:
-    with pytest.raises(TopologyError, match=r"tasks\.are_other cannot strike while all components keep their tasks"):
-        prove(words, exactly=["tasks.are_other:0"], keep_tasks=True)
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"exactly": ["server.sleeps:1"]}, "'server.sleeps:1' is not a fault of a proof"),
+        *(
+            ({"seed": 3, "seeds": 1, "exactly": [fault]}, f"{fault} has not struck: seed 3 leads to no such moment")
+            for fault in ("wave.is_lost:9", "tuples.come_in_another_order:1")
+        ),
+        (
+            {"exactly": ["tasks.are_other:0"], "keep_tasks": True},
+            "tasks.are_other cannot strike while all components keep their tasks",
+        ),
+    ],
+    ids=["unknown", "lost", "order", "tasks"],
+)
+def test_a_fault_that_does_not_strike_proves_nothing_and_is_refused(given: dict[str, Any], refusal: str) -> None:
+    with pytest.raises(TopologyError, match=re.escape(refusal)):
+        prove(words, **given)
 
 
 def test_what_is_printed_plays_as_many_batches_again() -> None:
@@ -516,28 +509,24 @@ def test_an_error_in_another_form_is_told_as_a_whole(text: str) -> None:
     assert sentence_of(error) == said_by(error)
 
 
-def test_an_error_without_faults_is_raised_as_a_run_raises_it() -> None:
-    with pytest.raises(UserCodeError, match="as always"):
-        prove(words(Raises()))
+@pytest.mark.parametrize(
+    ("bolt", "error", "said"),
+    [
+        (Raises(), UserCodeError, "as always"),
+        (EndsProcess(), TransactionError, "has ended the process in which it ran, with code 3"),
+    ],
+    ids=["raises", "ends the process"],
+)
+def test_what_fails_without_faults_is_raised_as_a_run_raises_it(bolt: CountWords, error: Any, said: str) -> None:
+    with pytest.raises(error, match=said):
+        prove(words(bolt))
 
 
 def test_a_bolt_that_may_fail_is_replayed() -> None:
     assert prove(words(Fails()), seeds=8).holds
 
 
-def test_code_that_ends_the_process_is_named() -> None:
-    with pytest.raises(TransactionError, match="has ended the process in which it ran, with code 3"):
-        prove(words(EndsProcess()))
-
-
 # Other inputs -------------------------------------------------------------------------------------------------
-
-
-def over(spout: Any) -> Topology:
-    builder = TransactionalTopologyBuilder("words", "lines", spout, parallelism=2)
-    builder.set_bolt("count", CountWords(), parallelism=2).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", StoreCounts(), parallelism=2).fields_grouping("count", ["word"])
-    return builder.build()
 
 
 ROWS = [[["to be"], ["or not"], ["to be"]], [["be"], ["not"]]]
@@ -585,7 +574,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "external effects": (partial(words, None, Mails()), "committer 'store' has external effects"),
     "no state": (without_state, "declares no state"),
     "other batches": (
-        lambda: over(CutsByChance([], ["line"])),
+        lambda: over(faulty.CutsByChance([], ["line"])),
         r"'lines' cuts txid 1 otherwise each time: \d+, then \d",
     ),
     "nothing written": (

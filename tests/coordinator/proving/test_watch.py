@@ -87,13 +87,8 @@ def _scratch_folder(_: Path) -> None:
         Path(folder, "inner", "file").write_text("x")
 
 
-def _unnamed(_: Path) -> None:
-    with tempfile.TemporaryFile() as file:
-        file.write(b"x")
-
-
-def _named(_: Path) -> None:
-    with tempfile.NamedTemporaryFile() as file:
+def _written(create: Callable[[], Any], _: Path) -> None:
+    with create() as file:
         file.write(b"x")
 
 
@@ -123,16 +118,20 @@ def _in_memory(_: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", [_scratch, _scratch_folder, _unnamed, _named, _named_again, _with_rights, _into_nothing, _in_memory]
+    "act",
+    [
+        _scratch,
+        _scratch_folder,
+        partial(_written, tempfile.TemporaryFile),
+        partial(_written, tempfile.NamedTemporaryFile),
+        _named_again,
+        _with_rights,
+        _into_nothing,
+        _in_memory,
+    ],
 )
-def test_what_is_created_and_gone_at_the_end_of_a_transaction_is_no_effect(
-    tmp_path: Path, act: Callable[[Path], None]
-) -> None:
+def test_what_is_created_and_gone_at_the_end_of_a_transaction_is_no_effect(tmp_path, act) -> None:
     assert seen(partial(act, tmp_path))[1] == []
-
-
-def _removes_other(folder: Path) -> None:
-    (folder / "others").unlink()
 
 
 def _renames(folder: Path) -> None:
@@ -159,26 +158,18 @@ def _removes_and_writes(folder: Path) -> None:
     (folder / "others").unlink()
 
 
-def _shuts(folder: Path) -> None:
-    (folder / "others").chmod(0o600)
-
-
 def _signals(_: Path) -> None:
     with suppress(PermissionError):
         os.kill(1, 0)
 
 
-def _spawns(_: Path) -> None:
-    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
-
-
 @pytest.mark.parametrize(
     ("act", "what"),
     [
-        (_shuts, "os.chmod('{}/others')"),
+        (lambda folder: (folder / "others").chmod(0o600), "os.chmod('{}/others')"),
         (_signals, "os.kill(1)"),
-        (_spawns, "os.posix_spawn('/bin/true')"),
-        (_removes_other, "os.remove('{}/others')"),
+        (lambda _: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0), "os.posix_spawn('/bin/true')"),
+        (lambda folder: (folder / "others").unlink(), "os.remove('{}/others')"),
         (_moves_out, "os.rename('{}/scratch/new')"),
         (_renames, "os.rename('{}/new')"),
         (_in_folder, "opens 'left' to write"),

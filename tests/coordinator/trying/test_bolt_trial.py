@@ -19,14 +19,12 @@ class Upper(BaseBasicBolt):
         collector.emit([tup["word"].upper()])
 
 
-def test_a_batch_bolt_emits_by_batch():
+def test_a_batch_bolt_emits_by_batch_and_a_basic_bolt_is_tried_the_same_way():
     trial = run_bolt(CountWords(), [["to be"], ["to"]], [], [["be"]], fields=["line"])
-    assert [sorted(values for _, values in batch) for batch in trial.batches] == [
-        [["be", 1], ["to", 2]],
-        [],
-        [["be", 1]],
-    ]
+    found = [sorted(values for _, values in batch) for batch in trial.batches]
+    assert found == [[["be", 1], ["to", 2]], [], [["be", 1]]]
     assert trial.emitted() == [["to", 2], ["be", 1], ["be", 1]]
+    assert run_bolt(Upper(), [["a"], ["b"]], fields=["word"]).emitted() == [["A"], ["B"]]
 
 
 def test_a_committer_leaves_what_it_wrote():
@@ -34,20 +32,15 @@ def test_a_committer_leaves_what_it_wrote():
     assert (trial.states, trial.emitted()) == ({"counts": {"to": 3}}, [])
 
 
-def test_a_basic_bolt_is_tried_the_same_way():
-    assert run_bolt(Upper(), [["a"], ["b"]], fields=["word"]).emitted() == [["A"], ["B"]]
-
-
-def test_what_the_bolt_raises_is_raised_with_its_tuple():
-    with pytest.raises(UserCodeError, match=r"at tuple Tuple\(input/default: word=7\) raised:\n(.*\n)*AttributeError"):
-        run_bolt(Upper(), [[7]], fields=["word"])
-
-
-def test_a_bolt_that_always_fails_its_batch_is_given_up():
-    with pytest.raises(ReplayLimitError, match="not now"):
-        run_bolt(Upper(), [["later"]], fields=["word"])
-
-
-def test_no_batch_is_refused():
-    with pytest.raises(TopologyError, match="run_bolt got no batch"):
-        run_bolt(Upper(), fields=["word"])
+@pytest.mark.parametrize(
+    ("batches", "error", "said"),
+    [
+        ([[[7]]], UserCodeError, r"at tuple Tuple\(input/default: word=7\) raised:\n(.*\n)*AttributeError"),
+        ([[["later"]]], ReplayLimitError, "not now"),
+        ([], TopologyError, "run_bolt got no batch"),
+    ],
+    ids=["it raises", "it always fails its batch", "no batch"],
+)
+def test_what_ends_a_trial_is_raised(batches: list[list[list[object]]], error: type[Exception], said: str):
+    with pytest.raises(error, match=said):
+        run_bolt(Upper(), *batches, fields=["word"])

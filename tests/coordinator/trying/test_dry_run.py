@@ -139,10 +139,7 @@ def test_values_are_shown_as_given_and_each_field_once_whichever_tasks_change_it
     (batch,) = dry_run(builder.build())
     changes = {writes.key: set(writes.changes) for writes in batch.writes or () if "notes" not in writes.key}
     assert changes == {
-        "{dry}:sums": {
-            DryChange("put", "kept", Decimal("12.34")),
-            DryChange("increment", "all", Decimal("1.40")),
-        },
+        "{dry}:sums": {DryChange("put", "kept", Decimal("12.34")), DryChange("increment", "all", Decimal("1.40"))},
         "{dry}:shares": {DryChange("increment", "all", 2.0)},
     }
     (notes,) = [writes for writes in batch.writes or () if "notes" in writes.key]
@@ -151,9 +148,7 @@ def test_values_are_shown_as_given_and_each_field_once_whichever_tasks_change_it
 
 def test_parts_of_a_state_are_shown_in_order():
     (batch,) = dry_run(topology(("count", CountWords()), ("store", CountsByLetter())))
-    assert [writes.key for writes in batch.writes or ()] == [
-        f"{{dry}}:by_letter:{letter}" for letter in ("b", "n", "o", "t")
-    ]
+    assert [writes.key for writes in batch.writes or ()] == [f"{{dry}}:by_letter:{letter}" for letter in "bnot"]
 
 
 def test_later_batches_read_what_earlier_ones_wrote_and_the_end_of_the_input_ends_it():

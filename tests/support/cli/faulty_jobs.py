@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from tests.support.cli.jobs import PLAIN_JOB
+
 JOBS = """
 import os
 import socket
 import sys
 
 from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, CustomGrouping, IBatchBolt
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, CustomGrouping
 from coordinator import FixedBatchesSpout, TextFiles, TransactionalTopologyBuilder
 from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state import FailedException, HashState, ListState, SetState
+from state import FailedException, HashState
 
 NOT_CALLABLE = 3
-
 
 class Pass(BaseBatchBolt):
     output_fields = ("line",)
 
     def execute(self, tup):
         self.collector.emit(tup.values)
-
 
 class Count(BaseBatchBolt, ICommitter):
     lines = HashState("lines")
@@ -30,161 +30,49 @@ class Count(BaseBatchBolt, ICommitter):
 
     def finish_batch(self): ...
 
-
-def topology_of(committer, *, id="job", rows=(["one"], ["two"])):
-    builder = TransactionalTopologyBuilder(id, "lines", FixedBatchesSpout([list(rows)] * 2, ["line"]))
-    builder.set_bolt("store", committer).shuffle_grouping("lines")
-    return builder.build()
-
-
 def started(**options):
     return TransactionalTopologyBuilder("job", "lines", TextFiles("input.txt"), **options)
-
 
 def sound(input="input.txt", lines_per_batch: int = 10, topology_id="job"):
     builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch))
     builder.set_bolt("store", Count()).shuffle_grouping("lines")
     return builder.build()
 
-
 def needs(word):
     return sound()
-
 
 def raises():
     return {}["input"]
 
-
 def returns_nothing():
     sound()
-
 
 def returns_a_builder():
     return started()
 
-
 # how it is wired
 
+# a factory whose builder each of `wirings` is given
+def wired(*wirings, **options):
+    def factory():
+        builder = started(**options)
+        for wire in wirings:
+            wire(builder)
+        return builder.build()
+    return factory
 
-def cycle():
-    builder = started()
-    builder.set_bolt("one", Pass()).shuffle_grouping("two")
-    builder.set_bolt("two", Pass()).shuffle_grouping("one")
-    return builder.build()
-
-
-def unknown_component():
-    builder = started()
-    builder.set_bolt("one", Pass()).shuffle_grouping("line")
-    return builder.build()
-
-
-def unknown_stream():
-    builder = started()
-    builder.set_bolt("one", Pass()).shuffle_grouping("lines", "errors")
-    return builder.build()
-
-
-def unknown_field():
-    builder = started()
-    builder.set_bolt("one", Pass()).fields_grouping("lines", ["word"])
-    return builder.build()
-
-
-def fields_as_text():
-    builder = started()
-    builder.set_bolt("one", Pass()).fields_grouping("lines", "line")
-    return builder.build()
-
-
-def no_input():
-    builder = started()
-    builder.set_bolt("one", Pass())
-    return builder.build()
-
+# a factory that feeds a bolt from the spout, once for each id
+def fed(bolt, *ids):
+    return wired(*(lambda builder, id=id: builder.set_bolt(id, bolt()).shuffle_grouping("lines") for id in ids))
 
 class Misspelled(BaseBatchBolt):
     def excute(self, tup): ...
 
-
-def misspelled():
-    builder = started()
-    builder.set_bolt("one", Misspelled()).shuffle_grouping("lines")
-    return builder.build()
-
-
-def used_twice():
-    builder = started()
-    builder.set_bolt("lines", Pass()).shuffle_grouping("lines")
-    return builder.build()
-
-
-def subscribed_twice():
-    builder = started()
-    builder.set_bolt("one", Pass()).shuffle_grouping("lines").all_grouping("lines")
-    return builder.build()
-
-
-def class_for_object():
-    builder = started()
-    builder.set_bolt("one", Pass).shuffle_grouping("lines")
-    return builder.build()
-
-
-def grouping_class():
-    builder = started()
-    builder.set_bolt("one", Pass()).custom_grouping("lines", CustomGrouping)
-    return builder.build()
-
-
-def no_spout():
-    return TransactionalTopologyBuilder("job", "lines", ["a line"])
-
-
-def no_tasks():
-    return started(parallelism=0)
-
-
-def no_time():
-    builder = started()
-    builder.set_message_timeout_s(-1)
-    return builder.build()
-
-
 class Basic(BaseBasicBolt):
     def execute(self, tup, collector): ...
 
-
-def basic_committer():
-    builder = started()
-    builder.set_committer_bolt("one", Basic()).shuffle_grouping("lines")
-    return builder.build()
-
-
 class Writes(Pass):
     lines = HashState("lines")
-
-
-def state_outside_a_committer():
-    builder = started()
-    builder.set_bolt("one", Writes()).shuffle_grouping("lines")
-    return builder.build()
-
-
-def state_of_two():
-    builder = started()
-    builder.set_bolt("one", Count()).shuffle_grouping("lines")
-    builder.set_bolt("two", Count()).shuffle_grouping("lines")
-    return builder.build()
-
-
-def state_of_lists():
-    HashState("lines", value=list)
-
-
-def state_with_a_colon():
-    HashState("a:b")
-
 
 class Sends(Pass):
     def __init__(self):
@@ -192,71 +80,46 @@ class Sends(Pass):
         self.send = lambda data: connection.send(data)
         connection.close()
 
-
-def socket_in_a_bolt():
-    builder = started()
-    builder.set_bolt("one", Sends()).shuffle_grouping("lines")
-    return builder.build()
-
-
 class Huge(Pass):
     def __init__(self):
         self.model = os.urandom(9 * 1024 * 1024)
 
+cycle = wired(
+    lambda builder: builder.set_bolt("one", Pass()).shuffle_grouping("two"),
+    lambda builder: builder.set_bolt("two", Pass()).shuffle_grouping("one"),
+)
+unknown_component = wired(lambda builder: builder.set_bolt("one", Pass()).shuffle_grouping("line"))
+unknown_stream = wired(lambda builder: builder.set_bolt("one", Pass()).shuffle_grouping("lines", "errors"))
+unknown_field = wired(lambda builder: builder.set_bolt("one", Pass()).fields_grouping("lines", ["word"]))
+fields_as_text = wired(lambda builder: builder.set_bolt("one", Pass()).fields_grouping("lines", "line"))
+no_input = wired(lambda builder: builder.set_bolt("one", Pass()))
+misspelled = fed(Misspelled, "one")
+used_twice = fed(Pass, "lines")
+subscribed_twice = wired(lambda builder: builder.set_bolt("one", Pass()).all_grouping("lines").all_grouping("lines"))
+class_for_object = wired(lambda builder: builder.set_bolt("one", Pass).shuffle_grouping("lines"))
+grouping_class = wired(lambda builder: builder.set_bolt("one", Pass()).custom_grouping("lines", CustomGrouping))
+no_tasks = wired(parallelism=0)
+no_time = wired(lambda builder: builder.set_message_timeout_s(-1))
+basic_committer = wired(lambda builder: builder.set_committer_bolt("one", Basic()).shuffle_grouping("lines"))
+state_outside_a_committer = fed(Writes, "one")
+state_of_two = fed(Count, "one", "two")
+socket_in_a_bolt = fed(Sends, "one")
+huge_bolt = fed(Huge, "one")
 
-def huge_bolt():
-    builder = started()
-    builder.set_bolt("one", Huge()).shuffle_grouping("lines")
-    return builder.build()
+def no_spout():
+    return TransactionalTopologyBuilder("job", "lines", ["a line"])
 
+def state_of_lists():
+    HashState("lines", value=list)
+
+def state_with_a_colon():
+    HashState("a:b")
 
 # what it does when it runs
-
-
-class Raises(Count):
-    def execute(self, tup):
-        int(tup["line"])
-
-
-def execute_raises():
-    return topology_of(Raises())
-
-
-class RaisesFirst(Count):
-    def prepare(self, conf, context, collector, attempt):
-        self.limit = conf["limit"]
-
-
-def prepare_raises():
-    return topology_of(RaisesFirst())
-
-
-class RaisesLast(Count):
-    def finish_batch(self):
-        1 / 0
-
-
-def finish_raises():
-    return topology_of(RaisesLast())
-
-
-class RaisesAfterwards(Count):
-    def cleanup(self):
-        self.attempt.close()
-
-
-def cleanup_raises():
-    return topology_of(RaisesAfterwards())
-
 
 class Draws(Count):
     def execute(self, tup):
         raise ValueError("\\x1b[2J\\x1b[31mdone\\r" + "x" * 100_000)
-
-
-def message_draws():
-    return topology_of(Draws())
-
 
 class WithoutSuper(Pass):
     def prepare(self, conf, context, collector, attempt):
@@ -265,28 +128,9 @@ class WithoutSuper(Pass):
     def execute(self, tup):
         self.collector.emit([tup["line"]])
 
-
-def prepare_without_super():
-    return topology_of(WithoutSuper())
-
-
 class Undeclared(Count):
     def finish_batch(self):
         self.words.increment("a")
-
-
-def state_not_declared():
-    return topology_of(Undeclared())
-
-
-class MadeLate(Count):
-    def finish_batch(self):
-        HashState("words").increment("a")
-
-
-def state_made_in_finish_batch():
-    return topology_of(MadeLate())
-
 
 class MadeInInit(Count):
     def __init__(self):
@@ -295,55 +139,9 @@ class MadeInInit(Count):
     def finish_batch(self):
         self.words.increment("a")
 
-
-def state_made_in_init():
-    return topology_of(MadeInInit())
-
-
-class WritesEarly(Count):
-    def execute(self, tup):
-        self.lines.increment("a")
-
-
-def state_in_execute():
-    return topology_of(WritesEarly())
-
-
-class WrongType(Count):
-    def finish_batch(self):
-        self.lines.put("a", "one")
-
-
-def text_for_an_integer():
-    return topology_of(WrongType())
-
-
-class WrongField(Count):
-    def finish_batch(self):
-        self.lines.increment(3)
-
-
-def integer_for_a_field():
-    return topology_of(WrongField())
-
-
-class TooMuch(Count):
-    def finish_batch(self):
-        self.lines.put("a", 2**53)
-
-
-def beyond_the_range():
-    return topology_of(TooMuch())
-
-
 class Always(Count):
     def finish_batch(self):
         raise FailedException("the other service is down")
-
-
-def always_fails():
-    return topology_of(Always())
-
 
 class Emits(Pass):
     def __init__(self, values, stream="default"):
@@ -352,52 +150,6 @@ class Emits(Pass):
     def execute(self, tup):
         self.collector.emit(self.values, self.stream)
 
-
-def two_values_for_one_field():
-    return chained(Emits(["a", "b"]))
-
-
-def text_for_a_row():
-    return chained(Emits("a"))
-
-
-def number_for_a_row():
-    return chained(Emits(3))
-
-
-def stream_not_declared():
-    return chained(Emits(["a"], "errors"))
-
-
-def value_that_cannot_travel():
-    return chained(Emits([object()]))
-
-
-def chained(bolt):
-    builder = TransactionalTopologyBuilder("job", "lines", FixedBatchesSpout([[["one"]]], ["line"]))
-    builder.set_bolt("middle", bolt).shuffle_grouping("lines")
-    builder.set_bolt("store", Count()).shuffle_grouping("middle")
-    return builder.build()
-
-
-class WrongName(Count):
-    def execute(self, tup):
-        tup["word"]
-
-
-def field_not_there():
-    return topology_of(WrongName())
-
-
-class Leaves(Count):
-    def execute(self, tup):
-        sys.exit("no more of this")
-
-
-def bolt_leaves():
-    return topology_of(Leaves())
-
-
 class Late(Pass):
     kept = []
 
@@ -405,14 +157,6 @@ class Late(Pass):
         self.kept.append(self.collector)
         for collector in self.kept[:-1]:
             collector.emit(["late"])
-
-
-def emits_late():
-    builder = TransactionalTopologyBuilder("job", "lines", FixedBatchesSpout([[["one"]]] * 2, ["line"]))
-    builder.set_bolt("middle", Late()).shuffle_grouping("lines")
-    builder.set_bolt("store", Count()).shuffle_grouping("middle")
-    return builder.build()
-
 
 class BrokenSpout(ITransactionalSpout):
     output_fields = ("line",)
@@ -426,7 +170,6 @@ class BrokenSpout(ITransactionalSpout):
     def fingerprint(self):
         return "broken"
 
-
 class BrokenCoordinator(SpoutCoordinator):
     def is_ready(self):
         return True
@@ -434,35 +177,42 @@ class BrokenCoordinator(SpoutCoordinator):
     def initialize_transaction(self, txid, previous):
         return open("/no/such/list").read()
 
+# a factory of a spout, perhaps a bolt in the middle, and a committer, of which some methods may be others
+def storing(store=Count, middle=None, spout=None, **methods):
+    def factory():
+        lines = FixedBatchesSpout([[["one"], ["two"]]] * 2, ["line"])
+        builder = TransactionalTopologyBuilder("job", "lines", spout() if spout else lines)
+        if middle is not None:
+            builder.set_bolt("middle", middle).shuffle_grouping("lines")
+        faulty = type("Faulty", (store,), methods)() if methods else store()
+        builder.set_bolt("store", faulty).shuffle_grouping("lines" if middle is None else "middle")
+        return builder.build()
+    return factory
 
-def spout_raises():
-    builder = TransactionalTopologyBuilder("job", "lines", BrokenSpout())
-    builder.set_bolt("store", Count()).shuffle_grouping("lines")
-    return builder.build()
+execute_raises = storing(execute=lambda self, tup: int(tup["line"]))
+prepare_raises = storing(prepare=lambda self, conf, context, collector, attempt: conf["limit"])
+finish_raises = storing(finish_batch=lambda self: 1 / 0)
+cleanup_raises = storing(cleanup=lambda self: self.attempt.close())
+message_draws = storing(Draws)
+prepare_without_super = storing(WithoutSuper)
+state_not_declared = storing(Undeclared)
+state_made_in_finish_batch = storing(finish_batch=lambda self: HashState("words").increment("a"))
+state_made_in_init = storing(MadeInInit)
+state_in_execute = storing(execute=lambda self, tup: self.lines.increment("a"))
+text_for_an_integer = storing(finish_batch=lambda self: self.lines.put("a", "one"))
+integer_for_a_field = storing(finish_batch=lambda self: self.lines.increment(3))
+beyond_the_range = storing(finish_batch=lambda self: self.lines.put("a", 2**53))
+always_fails = storing(Always)
+field_not_there = storing(execute=lambda self, tup: tup["word"])
+bolt_leaves = storing(execute=lambda self, tup: sys.exit("no more of this"))
+two_values_for_one_field = storing(middle=Emits(["a", "b"]))
+text_for_a_row = storing(middle=Emits("a"))
+number_for_a_row = storing(middle=Emits(3))
+stream_not_declared = storing(middle=Emits(["a"], "errors"))
+value_that_cannot_travel = storing(middle=Emits([object()]))
+emits_late = storing(middle=Late())
+spout_raises = storing(spout=BrokenSpout)
 """
-
-PLAIN = """
-from coordinated_bolt import BaseBasicBolt, BaseSpout
-from coordinator import TopologyBuilder
-
-
-class Lines(BaseSpout):
-    output_fields = ("line",)
-
-    def next_tuple(self): ...
-
-
-class Sink(BaseBasicBolt):
-    def execute(self, tup, collector): ...
-
-
-def topology():
-    builder = TopologyBuilder("plain")
-    builder.set_spout("lines", Lines())
-    builder.set_bolt("sink", Sink()).shuffle_grouping("lines")
-    return builder.build()
-"""
-
 OTHER_MODULES = {
     "raising.py": "import json\n\njson.loads('{')\n",
     "leaving.py": "import sys\n\nsys.exit('usage: leaving')\n",
@@ -470,6 +220,6 @@ OTHER_MODULES = {
     "hungry.py": "import numpie\n",
     "my-job.py": "",
     "json.py": "",
-    "plain_job.py": PLAIN,
+    "plain_job.py": PLAIN_JOB,
     "jobs.py": JOBS,
 }

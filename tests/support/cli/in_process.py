@@ -19,8 +19,8 @@ def txbatch(*arguments: str) -> int:
 class HandClock:
     """Stands still until its `now_s` is set."""
 
-    def __init__(self) -> None:
-        self.now_s = 100.0
+    def __init__(self, now_s: float = 100.0) -> None:
+        self.now_s = now_s
 
     def __call__(self) -> float:
         return self.now_s

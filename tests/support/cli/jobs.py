@@ -25,10 +25,16 @@ class Store(BaseBatchBolt, ICommitter):
         self.lines.increment("all", self.count)
 
 
-def topology(input="input.txt", lines_per_batch: int = 10, topology_id="lines"):
+def _stored_by(store, input="input.txt", lines_per_batch=10, topology_id="lines", each=None, tasks=1):
     builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch))
-    builder.set_committer_bolt("store", Store()).global_grouping("lines")
+    if each is not None:
+        builder.set_bolt("each", each, tasks).shuffle_grouping("lines")
+    builder.set_committer_bolt("store", store).global_grouping("lines" if each is None else "each")
     return builder.build()
+
+
+def topology(input="input.txt", lines_per_batch: int = 10, topology_id="lines"):
+    return _stored_by(Store(), input, lines_per_batch, topology_id)
 """
 
 PLAIN_JOB = """

@@ -36,17 +36,8 @@ def axe_source(folder: Path) -> str:
     """The source of the checker, fetched from npm into a temporary folder."""
     if shutil.which("npm") is None:
         pytest.skip("npm is missing, which fetches the accessibility checker")
-    command = [
-        "npm",
-        "install",
-        "--no-save",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--prefix",
-        str(folder),
-        AXE,
-    ]
+    quiet = ("--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
+    command = ["npm", "install", *quiet, "--prefix", str(folder), AXE]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"npm cannot fetch {AXE}: {done.stderr.strip()[-200:]}")

@@ -10,17 +10,7 @@ from typing import Any
 from state.codec import pack
 from state.commits.dead_letters import DEAD_LETTERS_STATE, pack_letter
 from state.keys import Keys
-from state.records.run_pulse import (
-    SAMPLES_KEPT,
-    ComponentFigures,
-    LastFailure,
-    PulseSample,
-    RunFigures,
-    RunIdentity,
-    RunState,
-    Spread,
-    to_json,
-)
+from state.records import run_pulse
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
 from tests.support.stores.builders import record_of
 
@@ -37,7 +27,7 @@ DESCRIPTION = json.dumps(
         "states": {"counts": {"kind": "hash", "value": "int", "field": "str", "owner": "store"}},
     }
 )
-RUN = RunIdentity(
+RUN = run_pulse.RunIdentity(
     fence="1:ab",
     host="node7",
     pid=4711,
@@ -49,9 +39,9 @@ RUN = RunIdentity(
     server_can_lose="nothing",
     history=10_000,
 )
-FIGURES = RunFigures(
+FIGURES = run_pulse.RunFigures(
     at=NOW,
-    state=RunState.RUNNING,
+    state=run_pulse.RunState.RUNNING,
     last_txid=42,
     released_txid=42,
     committed=40,
@@ -65,24 +55,24 @@ FIGURES = RunFigures(
     tuples_per_s=12_500.0,
     lag_s=0.4,
     fraction=0.25,
-    latency_s=Spread(40, 0.41, 0.8, 0.9, 1.0),
-    commit_s=Spread(10, 0.0021, 0.004, 0.004, 0.004),
-    wave_s=Spread(9, 0.3, 0.5, 0.5, 0.5),
+    latency_s=run_pulse.Spread(40, 0.41, 0.8, 0.9, 1.0),
+    commit_s=run_pulse.Spread(10, 0.0021, 0.004, 0.004, 0.004),
+    wave_s=run_pulse.Spread(9, 0.3, 0.5, 0.5, 0.5),
     components={
-        "count": ComponentFigures(40_000, 20_000, 3, 0, 1.5),
-        "lines": ComponentFigures(0, 40_000, 0, 0, 0.5),
-        "store": ComponentFigures(20_000, 0, 0, 2, 3.0),
+        "count": run_pulse.ComponentFigures(40_000, 20_000, 3, 0, 1.5),
+        "lines": run_pulse.ComponentFigures(0, 40_000, 0, 0, 0.5),
+        "store": run_pulse.ComponentFigures(20_000, 0, 0, 2, 3.0),
     },
     failures={"worker lost": 1, "lower failed": 2},
-    last_failure=LastFailure(17, "17:00ff", "worker lost", f"an executor is gone {MARKUP}", NOW - 65),
+    last_failure=run_pulse.LastFailure(17, "17:00ff", "worker lost", f"an executor is gone {MARKUP}", NOW - 65),
     dead_letters=2,
 )
 
 
-def samples(count: int = SAMPLES_KEPT, *, until: float = NOW) -> list[PulseSample]:
+def samples(count: int = run_pulse.SAMPLES_KEPT, *, until: float = NOW) -> list[run_pulse.PulseSample]:
     """Samples of some seconds, with a wave in them."""
     return [
-        PulseSample(
+        run_pulse.PulseSample(
             at=until - count + 1 + number,
             last_txid=number,
             transactions_per_s=10 + number % 7,
@@ -132,10 +122,10 @@ def store_topology(
     topology_id: str,
     *,
     committed: int = 42,
-    run: RunIdentity | None = RUN,
-    figures: RunFigures = FIGURES,
+    run: run_pulse.RunIdentity | None = RUN,
+    figures: run_pulse.RunFigures = FIGURES,
     seen_at: float | None = None,
-    told: Iterable[PulseSample] = (),
+    told: Iterable[run_pulse.PulseSample] = (),
     stories: Mapping[int, TransactionStory] | None = None,
     history: Iterable[int] = (),
     letters: int = 0,
@@ -150,8 +140,12 @@ def store_topology(
     with client.pipeline(transaction=False) as pipeline:
         pipeline.hset(keys.control, mapping=control | ({"history_from": str(kept[0])} if kept else {}))
         if run is not None:
-            fields = {"run": to_json(run), "now": to_json(figures), "seen": str(seen_at or figures.at)}
-            fields |= {f"sample.{number}": to_json(sample) for number, sample in enumerate(told)}
+            fields = {
+                "run": run_pulse.to_json(run),
+                "now": run_pulse.to_json(figures),
+                "seen": str(seen_at or figures.at),
+            }
+            fields |= {f"sample.{number}": run_pulse.to_json(sample) for number, sample in enumerate(told)}
             pipeline.hset(keys.pulse, mapping=fields | {"stories_from": str(min(stories or [1]))})
         if stories:
             pipeline.hset(keys.stories, mapping={str(txid): each.to_json() for txid, each in stories.items()})
@@ -190,9 +184,9 @@ def store_all(client: Any) -> None:
     """Writes one topology of every sort; looked at at `NOW`."""
     stories = {txid: story(txid) for txid in range(1, 43)} | {17: failed_story(17)}
     store_topology(client, "words", told=samples(), stories=stories, history=range(1, 43), letters=2, quarantined=2)
-    done = replace(FIGURES, state=RunState.DONE, window={}, fraction=1.0, at=NOW - 300)
+    done = replace(FIGURES, state=run_pulse.RunState.DONE, window={}, fraction=1.0, at=NOW - 300)
     store_topology(client, "orders", figures=done, told=samples(60, until=NOW - 300), stories={42: story(42)})
-    failed = replace(FIGURES, state=RunState.FAILED, error=f"disk full {MARKUP}", at=NOW - 60)
+    failed = replace(FIGURES, state=run_pulse.RunState.FAILED, error=f"disk full {MARKUP}", at=NOW - 60)
     store_topology(client, "ledger", figures=failed)
     store_topology(client, "clicks", figures=replace(FIGURES, at=NOW - 100), seen_at=NOW - 100)
     store_topology(client, "untold", run=None, history=range(1, 43))

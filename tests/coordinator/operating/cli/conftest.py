@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import JobFolder
 
 
@@ -23,3 +24,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobFolde
             getattr(sys.modules[name], "__file__", "") or getattr(sys.modules[name], "__path__", "")
         ):
             del sys.modules[name]
+
+
+@pytest.fixture
+def output(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command as it is typed, which ends with `code`, and returns what it has printed."""
+
+    def printed(line: str, *more: str, code: int = 0) -> str:
+        assert txbatch(*line.split(), *more) == code
+        return capsys.readouterr().out
+
+    return printed
+
+
+@pytest.fixture
+def complaint(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command as it is typed, which ends with `code`, and returns what it has said on standard error."""
+
+    def said(line: str, *more: str, code: int = 2) -> str:
+        assert txbatch(*line.split(), *more) == code
+        return capsys.readouterr().err
+
+    return said

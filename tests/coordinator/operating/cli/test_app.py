@@ -39,19 +39,11 @@ def test_help_waits_for_no_library_and_no_room_but_that_of_the_command_line() ->
     ours = {
         name for name in modules if name.partition(".")[0] in ("state", "coordinated_bolt", "committers", "coordinator")
     }
+    cli = "coordinator.operating.cli"
     assert ours == {
-        "coordinated_bolt",
-        "coordinated_bolt.neighbours",
-        "coordinator",
-        "coordinator.operating",
-        "coordinator.operating.cli",
-        "coordinator.operating.cli.app",
-        "coordinator.operating.cli.entry",
-        "coordinator.operating.cli.standard_streams",
-        "coordinator.operating.cli.terminal",
-        "state",
-        "state.lazy_exports",
-        "state.printable",
+        *("coordinated_bolt", "coordinated_bolt.neighbours", "coordinator", "coordinator.operating", cli),
+        *(f"{cli}.app", f"{cli}.entry", f"{cli}.standard_streams", f"{cli}.terminal"),
+        *("state", "state.lazy_exports", "state.printable"),
     }
 
 
@@ -83,20 +75,15 @@ def test_the_options_of_a_run_are_grouped(capsys: pytest.CaptureFixture[str]) ->
         assert option in group
 
 
-def test_an_interruption_of_the_imports_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_of_the_imports_is_a_sentence(monkeypatch: pytest.MonkeyPatch, complaint) -> None:
     def interrupted(_name: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib, "import_module", interrupted)
-    assert txbatch("status", "words") == 130
-    assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
+    assert complaint("status words", code=130) == "txbatch: stopped before anything was started\n"
 
 
-def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(monkeypatch, complaint) -> None:
     class Interrupting:
         def find_spec(self, name: str, *_: object) -> None:
             if name == "coordinator.operating.cli.app":
@@ -105,10 +92,8 @@ def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(
     monkeypatch.delitem(sys.modules, "coordinator.operating.cli.app")
     monkeypatch.delattr("coordinator.operating.cli.app")
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-    assert txbatch("--help") == 130
-    assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
+    assert complaint("--help", code=130) == "txbatch: stopped before anything was started\n"
 
 
-def test_an_unknown_command_is_refused_with_one_that_is_spelled_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("statsu") == 2
-    assert "No such command 'statsu'" in capsys.readouterr().err
+def test_an_unknown_command_is_refused_with_one_that_is_spelled_alike(complaint) -> None:
+    assert "No such command 'statsu'" in complaint("statsu")

@@ -79,16 +79,11 @@ MESSAGE = "restore the data, or start over with `txbatch drop words`"
         ("redis://host:6379", None, "`txbatch drop words --redis redis://host:6379`"),
     ],
 )
-def test_a_suggested_drop_repeats_the_server_options_that_were_given(
-    redis_url: str | None, data_dir: Path | None, command: str
-) -> None:
+def test_a_suggested_drop_repeats_the_server_options_that_were_given(redis_url, data_dir, command) -> None:
     assert ServerOptions(redis=redis_url, data_dir=data_dir).completed(MESSAGE).endswith(f"start over with {command}")
 
 
-def test_a_suggested_command_does_not_show_the_password() -> None:
+def test_a_suggested_command_does_not_show_the_password_and_other_text_in_backticks_is_left_alone() -> None:
     assert "hunt'er" not in ServerOptions(redis="redis://:hunt'er@host:6379").completed(MESSAGE)
-
-
-def test_other_text_in_backticks_is_left_alone() -> None:
     text = "call `drain`, see `txbatch status`"
     assert ServerOptions(data_dir=Path("d")).completed(text) == text

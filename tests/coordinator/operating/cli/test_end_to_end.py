@@ -32,9 +32,7 @@ class SlowStore(Store):
 
 
 def slow(input="input.txt", topology_id="lines"):
-    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, 10))
-    builder.set_committer_bolt("store", SlowStore()).global_grouping("lines")
-    return builder.build()
+    return _stored_by(SlowStore(), input, topology_id=topology_id)
 """
 ENDLESS = """
 
@@ -79,9 +77,7 @@ class Raises(Store):
 
 
 def raising(topology_id="lines"):
-    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles("input.txt", 10))
-    builder.set_committer_bolt("store", Raises()).global_grouping("lines")
-    return builder.build()
+    return _stored_by(Raises(), topology_id=topology_id)
 """
 
 
@@ -113,13 +109,8 @@ def test_a_word_count_ends_in_one_line_of_json_and_exact_counts(folder: JobFolde
     summary = json.loads(output)
     assert output.count("\n") == 1
     assert summary.pop("seconds") > 0
-    assert {name: summary[name] for name in ("topology", "committed", "last_txid", "tuples", "attempts")} == {
-        "topology": "word_count",
-        "committed": 10,
-        "last_txid": 10,
-        "tuples": 1000,
-        "attempts": 10,
-    }
+    found = {name: summary[name] for name in ("topology", "committed", "last_txid", "tuples", "attempts")}
+    assert found == {"topology": "word_count", "committed": 10, "last_txid": 10, "tuples": 1000, "attempts": 10}
     assert summary["failed_attempts"] == 0
     assert stored(folder, "{word_count}:counts", "data") == Counter(text.split())
     pulse, last = looked_at(folder, "word_count", 10, "data")
@@ -142,15 +133,12 @@ def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
         command.process.send_signal(signal.SIGTERM)
         code, output = command.ended()
         said = command.said()
-
     assert code == 143, said
     assert "lines: finishing what is in flight; a second signal stops at once" in said
     first = json.loads(output)
     assert 0 < first["last_txid"] < LINE_COUNT / LINES_PER_BATCH
     assert looked_at(job, "lines", 1)[0].now.state is RunState.STOPPED
-
     code, output, said = ran(job, "job_of_lines:topology", "--json")
-
     assert code == 0, said
     assert first["committed"] + json.loads(output)["committed"] == LINE_COUNT / LINES_PER_BATCH
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
@@ -162,7 +150,6 @@ def test_a_continuous_run_ends_well_by_a_signal(job: JobFolder) -> None:
         command.await_words(" committed · ")
         command.process.send_signal(signal.SIGINT)
         code, output = command.ended()
-
     assert code == 0, command.said()
     assert stored(job, "{numbers}:lines") == {"all": json.loads(output)["last_txid"]}
 
@@ -177,13 +164,11 @@ def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
             assert (code, json.loads(output)["error"]["exit_code"]) == (3, 3), older.said()
             assert "topology 'lines' was taken over by a newer coordinator on " in older.said()
             assert newer.ended()[0] == 0, newer.said()
-
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
 
 
 def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> None:
     code, output, said = ran(job, "job_of_lines:raising", "--json")
-
     figures = json.loads(output)
     assert (code, figures["committed"], figures["error"]["exit_code"]) == (1, 2, 1), said
     assert "txbatch: component 'store', task 0, attempt 3:" in said
@@ -197,10 +182,7 @@ def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> Non
 
 def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> None:
     folder.write("job_of_plain_lines.py", PLAIN_JOB)
-
-    with started(folder, "job_of_plain_lines:topology", "--stop-when-idle", "--json") as command:
-        code, output = command.ended()
-
+    code, output, _ = ran(folder, "job_of_plain_lines:topology", "--stop-when-idle", "--json")
     found = json.loads(output)
     assert (code, found["emitted"], found["acked"], found["failed"]) == (0, 20, 20, 0)
     assert not (folder.path / ".txbatch").exists()
@@ -208,10 +190,8 @@ def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> N
 
 def test_a_plain_topology_runs_until_it_is_told_to_end(folder: JobFolder) -> None:
     folder.write("job_of_plain_lines.py", PLAIN_JOB)
-
     with started(folder, "job_of_plain_lines:topology", "--json") as command:
         command.await_words("lines: running")
         command.process.send_signal(signal.SIGTERM)
         code, output = command.ended()
-
     assert (code, json.loads(output)["failed"]) == (0, 0)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli.in_process import txbatch
-
 ROOT = Path(__file__).parents[4]
 SCRIPT = """
 import sys
@@ -23,42 +21,9 @@ from {module} import {function}
 """What an installer writes of the entry in pyproject.toml, which finds another's packages first."""
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("--version") == 0
-    assert capsys.readouterr().out == f"txbatch {version('txbatch')}\n"
-
-
-def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("--help") == 0
-    assert "3 fenced" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("walk",),
-        ("run",),
-        ("run", "m:f", "--no-such-option"),
-        ("run", "m:f", "--max-pending", "0"),
-        ("run", "m:f", "--commit-group-max", "many"),
-        ("run", "m:f", "--adopt=everything"),
-        ("run", "m:f", "--adopt="),
-        ("run", "no_such_module_at_all:f"),
-        ("run", "m"),
-        ("run", "examples.word_count:topology", "--redis", "redis://h:1", "--data-dir", "d"),
-        ("run", "examples.word_count:topology", "--conf", "spark.no.value"),
-        ("status",),
-        ("status", "words", "--data-dir", "/no/such/folder"),
-        ("drop", "words", "--yes", "--data-dir", "/no/such/folder"),
-    ],
-)
-def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch(*arguments) == 2
-
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err
-    assert "Traceback" not in shown.err
+def test_the_version_is_shown_and_help_tells_the_exit_codes(output) -> None:
+    assert output("--version") == f"txbatch {version('txbatch')}\n"
+    assert "3 fenced" in output("--help")
 
 
 @pytest.mark.parametrize("name", ["state", "committers", "coordinator"])
@@ -67,9 +32,7 @@ def test_somebody_elses_package_ends_in_a_sentence(name: str, tmp_path: Path) ->
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module, _, function = project["scripts"]["txbatch"].partition(":")
     script = SCRIPT.format(folders=[str(tmp_path), str(ROOT)], module=module, function=function)
-
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-
     assert ran.returncode == 2
     found = tmp_path / f"{name}.py"
     assert ran.stderr.startswith(f"txbatch: import {name} finds {found}, not txbatch's own package in ")

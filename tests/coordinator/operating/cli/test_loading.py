@@ -28,16 +28,13 @@ def refusal_of(target: str) -> str:
 
 def test_a_module_of_the_current_directory_comes_first(folder: JobFolder) -> None:
     folder.write_job()
-
     factory, module_name = load_factory("job_of_lines:topology")
-
     assert module_name == "job_of_lines"
     assert make_topology(factory, "f", {"topology_id": "mine"}).topology_id == "mine"
 
 
 def test_a_folder_is_a_package_without_an_init(folder: JobFolder) -> None:
     folder.write_job("some_jobs/lines.py")
-
     assert load_factory("some_jobs.lines:topology")[1] == "some_jobs.lines"
 
 
@@ -45,7 +42,6 @@ def test_a_file_is_imported_from_its_folder_and_finds_its_neighbours(folder: Job
     folder.write_job("some_jobs/job_of_lines.py", "import job_neighbour, job_library")
     folder.write("some_jobs/job_neighbour.py", "")
     folder.write("job_library.py", "")
-
     assert load_factory("some_jobs/job_of_lines.py:topology")[1] == "job_of_lines"
 
 
@@ -53,7 +49,6 @@ def test_a_file_of_a_package_is_imported_as_a_part_of_it(folder: JobFolder) -> N
     folder.write("src/job_package/__init__.py", "")
     folder.write("src/job_package/other.py", "")
     folder.write_job("src/job_package/lines.py", "from . import other")
-
     assert load_factory("src/job_package/lines.py:topology")[1] == "job_package.lines"
 
 
@@ -61,9 +56,7 @@ def test_packages_named_like_ours_do_not_get_in_the_way(folder: JobFolder) -> No
     folder.write("state/__init__.py", "raise RuntimeError('not this one')")
     folder.write("coordinator/__init__.py", "raise RuntimeError('nor this one')")
     folder.write_job()
-
     load_factory("job_of_lines:topology")
-
     assert sys.modules["state"] is state
 
 
@@ -72,27 +65,30 @@ def test_a_target_needs_both_parts(target: str) -> None:
     assert f"{target!r} does not name a topology; give MODULE:FACTORY" in refusal_of(target)
 
 
-def test_a_missing_module(folder: JobFolder) -> None:
-    assert refusal_of("no_such_job:topology") == (
-        f"module 'no_such_job' is neither in {str(folder.path)!r} nor installed"
-    )
-    assert refusal_of("some_jobs/lines:topology").endswith("; if it is a file, give some_jobs/lines.py")
-    assert refusal_of("some_jobs/lines.py:topology") == "file 'some_jobs/lines.py' does not exist"
-
-
-def test_a_missing_factory_names_those_that_are_there(folder: JobFolder) -> None:
+@pytest.mark.parametrize(
+    ("target", "refusal"),
+    [
+        ("no_such_job:topology", "module 'no_such_job' is neither in FOLDER nor installed"),
+        (
+            "some_jobs/lines:topology",
+            "module 'some_jobs/lines' is neither in FOLDER nor installed; if it is a file, give some_jobs/lines.py",
+        ),
+        ("some_jobs/lines.py:topology", "file 'some_jobs/lines.py' does not exist"),
+        ("job_of_lines:topologie", "module 'job_of_lines' has no 'topologie'; it defines: another, topology"),
+        (
+            "job_of_lines:broken",
+            "'job_of_lines:broken' is 3, which is not callable; name a function that returns a topology",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_what_is_there(folder: JobFolder, target: str, refusal: str) -> None:
     folder.write_job(more="def another(): ...\ndef _hidden(): ...\nbroken = 3\n")
-
-    assert refusal_of("job_of_lines:topologie") == (
-        "module 'job_of_lines' has no 'topologie'; it defines: another, topology"
-    )
-    assert "is 3, which is not callable" in refusal_of("job_of_lines:broken")
+    assert refusal_of(target) == refusal.replace("FOLDER", repr(str(folder.path)))
 
 
 @pytest.mark.parametrize("name", ["json.py", "state.py", "my-job.py"])
 def test_a_file_whose_name_cannot_be_imported(folder: JobFolder, name: str) -> None:
     folder.write_job(name)
-
     assert f"file {name!r} cannot be imported as" in refusal_of(f"{name}:topology")
     assert "rename it" in refusal_of(f"{name}:topology")
 
@@ -120,22 +116,13 @@ def test_a_file_whose_name_cannot_be_imported(folder: JobFolder, name: str) -> N
             r"TransactionalTopologyBuilder or TopologyBuilder, or of topology\(id\), of a stream",
         ),
     ],
-    ids=[
-        "raises",
-        "imports what is missing",
-        "syntax error",
-        "exits",
-        "factory raises",
-        "factory returns text",
-    ],
+    ids=["raises", "imports what is missing", "syntax error", "exits", "factory raises", "factory returns text"],
 )
 def test_a_module_or_factory_that_fails_is_refused_with_its_place(folder: JobFolder, text: str, refusal: str) -> None:
     file = folder.write("job_bad.py", text)
-
     assert re.fullmatch(refusal.replace("FILE", re.escape(str(file))), refusal_of("job_bad:topology"))
 
 
 def test_a_refusal_of_the_builder_is_handed_on_as_it_is(folder: JobFolder) -> None:
     folder.write("job_bad.py", "from coordinator import TextFiles\ndef topology(): TextFiles('none-*.txt')\n")
-
     assert refusal_of("job_bad:topology").startswith("no file matches 'none-*.txt'")

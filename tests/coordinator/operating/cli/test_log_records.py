@@ -40,9 +40,7 @@ def records(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in captured.err.splitlines()]
 
 
-def test_progress_and_result_are_records_and_the_result_has_its_figures(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_and_result_are_records_and_the_result_has_its_figures(folder: JobFolder, capsys) -> None:
     folder.write_job()
     with command_errors(log=JSON):
         assert execute(request(), FakeRunner(**BEGUN)) == 0
@@ -55,9 +53,7 @@ def test_progress_and_result_are_records_and_the_result_has_its_figures(
     assert quarantined["message"].startswith("QUARANTINED")
 
 
-def test_where_metrics_are_is_said_and_the_run_is_observed(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_metrics_are_is_said_and_the_run_is_observed(folder: JobFolder, capsys) -> None:
     folder.write_job()
     runner = FakeRunner(**BEGUN)
     with command_errors(log=JSON):
@@ -82,9 +78,7 @@ def test_where_metrics_are_is_said_and_the_run_is_observed(
     ],
     ids=["user code", "replay limit", "fenced", "stopped", "unexpected"],
 )
-def test_the_error_that_ends_a_command_is_a_record_with_what_is_known_of_it(
-    error: BaseException, expected: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_error_that_ends_a_command_is_a_record_with_what_is_known_of_it(error, expected, capsys) -> None:
     with pytest.raises(SystemExit) as left, command_errors(log=JSON):
         raise error
     (record,) = records(capsys)
@@ -121,22 +115,20 @@ def test_what_anybody_prints_on_standard_error_is_a_record_a_line(capsys: pytest
     }
 
 
-def test_below_its_level_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with command_errors(log=LogOptions(log_level=LogLevel.WARNING)):
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (LogOptions(log_level=LogLevel.WARNING), [" WARNING slow", " ERROR broken"]),
+        (LogOptions(log_level=LogLevel.ERROR), [" ERROR broken"]),
+        (LogOptions(), ["txbatch: slow", "txbatch: broken"]),
+    ],
+    ids=["below its level nothing", "a level alone makes records of plain text", "as to a person"],
+)
+def test_a_level_makes_records_of_what_is_not_below_it(capsys, options: LogOptions, said: list[str]) -> None:
+    with command_errors(log=options):
         LOG.info("running")
         LOG.warning("slow")
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert " WARNING slow" in said
-
-
-def test_a_level_alone_makes_records_of_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
-    with command_errors(log=LogOptions(log_level=LogLevel.ERROR)):
         LOG.error("broken")
-    assert capsys.readouterr().err.endswith(" ERROR broken\n")
-
-
-def test_without_either_a_command_speaks_as_to_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    with command_errors(log=LogOptions()):
-        LOG.warning("slow")
-    assert capsys.readouterr().err == "txbatch: slow\n"
+    shown = capsys.readouterr().err.splitlines()
+    assert [line.endswith(end) for line, end in zip(shown, said, strict=True)] == [True] * len(said)
+    assert options != LogOptions() or shown == said

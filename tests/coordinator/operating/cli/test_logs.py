@@ -17,7 +17,6 @@ def test_a_record_is_one_line_of_printable_text(capsys: pytest.CaptureFixture[st
     with logging_to_stderr(debug=False):
         LOG.warning("attempt failed: %s", "no\ntxbatch: done\x1b[31m" + "x" * 10_000)
         LOG.info("not shown")
-
     shown = capsys.readouterr().err
     assert shown.startswith("txbatch: attempt failed: no\\ntxbatch: done\\x1b[31mxxx")
     assert shown.count("\n") == 1
@@ -31,7 +30,6 @@ def test_a_password_is_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
             raise ValueError("hunter22")
         except ValueError:
             LOG.exception("it raised")
-
     shown = capsys.readouterr().err
     assert "hunter22" not in shown
     assert "txbatch: AUTH …\ntxbatch: it raised\nTraceback (most recent call last)" in shown
@@ -53,19 +51,14 @@ def record_of(module: str, level: int = logging.ERROR) -> logging.LogRecord:
     return logging.LogRecord("root", level, f"/site-packages/py4j/{module}.py", 1, f"said by {module}", (), None)
 
 
-def test_a_broken_connection_is_not_told_by_py4j_a_users_warning_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_connection_is_never_told_by_py4j_and_a_users_warning_is(capsys) -> None:
     with bare_root() as root:
         with logging_to_stderr(debug=False):
             for module in ("java_gateway", "clientserver", "users_spout"):
                 root.handle(record_of(module))
             root.handle(record_of("users_info", logging.INFO))
         assert root.handlers == []
-
     assert capsys.readouterr().err == "said by users_spout\n"
-
-
-def test_what_threads_of_py4j_say_after_the_block_is_left_out_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """They may outlive the command's last sentence; logging's handler of last resort would show it."""
     with bare_root() as root:
         with logging_to_stderr(debug=False):
             pass
@@ -74,14 +67,11 @@ def test_what_threads_of_py4j_say_after_the_block_is_left_out_too(capsys: pytest
     assert capsys.readouterr().err == "said by users_spout\n"
 
 
-def test_handlers_of_the_users_are_kept() -> None:
+def test_handlers_of_the_users_are_kept_and_with_debug_nothing_is_left_out() -> None:
     own = logging.NullHandler()
     with bare_root() as root:
         root.addHandler(own)
         with logging_to_stderr(debug=False):
             assert root.handlers == [own]
-
-
-def test_with_debug_nothing_is_left_out() -> None:
     with bare_root() as root, logging_to_stderr(debug=True):
         assert root.handlers == []

@@ -41,7 +41,7 @@ from tests.support.cli.mistakes import (
 )
 from tests.support.stores.tls_server import running_tls_server
 
-by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.name.replace(" ", "_"))
+by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.typed)
 LONGEST = 6_000
 ROOT = Path(__file__).parents[4]
 
@@ -106,18 +106,8 @@ def test_a_mistake_of_the_command_line(jobs: JobFolder, capsys: pytest.CaptureFi
     assert told(mistake, capsys).startswith("Usage: txbatch")
 
 
-@by_name(argvalues=[*LOADING, *WIRING, *INPUT])
-def test_a_mistake_that_is_refused_before_anything_is_written(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], mistake: Mistake
-) -> None:
-    one_sentence(told(mistake, capsys))
-    assert not (jobs.path / ".txbatch").exists()
-
-
-@by_name(argvalues=SERVER)
-def test_a_mistake_about_the_server(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
-) -> None:
+@by_name(argvalues=[*LOADING, *WIRING, *INPUT, *SERVER])
+def test_a_mistake_that_is_refused_before_anything_is_written(jobs, capsys, monkeypatch, mistake) -> None:
     if mistake.redis_url:
         monkeypatch.setenv("TXBATCH_REDIS_URL", mistake.redis_url)
     one_sentence(told(mistake, capsys))
@@ -125,17 +115,13 @@ def test_a_mistake_about_the_server(
 
 
 @by_name(argvalues=SILENT)
-def test_a_server_that_is_silent(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
-) -> None:
+def test_a_server_that_is_silent(jobs: JobFolder, capsys, monkeypatch: pytest.MonkeyPatch, mistake: Mistake) -> None:
     be_impatient(monkeypatch)
     one_sentence(told(mistake, capsys))
 
 
 @by_name(argvalues=RUNNING)
-def test_a_mistake_of_a_job_that_runs(
-    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
-) -> None:
+def test_a_mistake_of_a_job_that_runs(jobs: JobFolder, capsys, monkeypatch, mistake: Mistake) -> None:
     monkeypatch.setattr(run_module, "execute", partial(execute, runner=on_local_cluster))
     defaults = {**(TextFiles.__init__.__kwdefaults__ or {}), "line_bytes_max": 2**20}
     monkeypatch.setattr(TextFiles.__init__, "__kwdefaults__", defaults)
@@ -147,13 +133,7 @@ def test_a_mistake_of_a_job_that_runs(
 
 @pytest.mark.redis
 @by_name(argvalues=REAL_SERVER)
-def test_a_mistake_about_a_real_server(
-    jobs: JobFolder,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    servers: dict[str, str],
-    mistake: Mistake,
-) -> None:
+def test_a_mistake_about_a_real_server(jobs, capsys, monkeypatch, servers, mistake) -> None:
     be_impatient(monkeypatch)
     one_sentence(told(mistake, capsys, **servers))
 

@@ -51,7 +51,6 @@ DONE: dict[str, Any] = {
 
 def test_json_is_the_only_line_on_standard_output(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(plain_run(), never, runner_of(**DONE)) == 0
-
     shown = capsys.readouterr()
     assert json.loads(shown.out) == {
         "topology": "lines",
@@ -66,11 +65,8 @@ def test_json_is_the_only_line_on_standard_output(plain_folder: JobFolder, capsy
     assert shown.out.count("\n") == 1
 
 
-def test_people_are_told_what_was_acked_and_what_failed(
-    plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_people_are_told_what_was_acked_and_what_failed(plain_folder: JobFolder, capsys) -> None:
     execute(plain_run(as_json=False), never, runner_of(**DONE))
-
     assert capsys.readouterr().out.splitlines() == [
         "lines: done",
         "  2,400 tuples emitted in 4.0 s, 2,000 acked, 400 failed, 3 waves, 1 of them crashed",
@@ -81,12 +77,10 @@ def test_people_are_told_what_was_acked_and_what_failed(
 @pytest.mark.parametrize("stop_when_idle", [True, False])
 def test_the_runner_is_given_what_was_asked_for(plain_folder: JobFolder, stop_when_idle: bool) -> None:
     runner = runner_of()
-
     asked = plain_run(
         parameters={"topology_id": "mine"}, conf={"spark.a": "b=c"}, ending=EndOptions(stop_when_idle=stop_when_idle)
     )
     execute(asked, never, runner)
-
     assert isinstance(runner.topology, PlainTopology)
     assert runner.topology.topology_id == "mine"
     given = runner.asked
@@ -95,24 +89,17 @@ def test_the_runner_is_given_what_was_asked_for(plain_folder: JobFolder, stop_wh
 
 
 @pytest.mark.parametrize(("is_interrupted", "code"), [(False, 0), (True, 143)])
-def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
-    plain_folder: JobFolder, capsys: pytest.CaptureFixture[str], is_interrupted: bool, code: int
-) -> None:
+def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(plain_folder, capsys, is_interrupted, code) -> None:
     runner = runner_of(signal.SIGTERM, **DONE, is_interrupted=is_interrupted)
-
     assert execute(plain_run(as_json=False), never, runner) == code
-
     assert runner.drain_count == 1
     ended = "stopped before its spouts were idle" if is_interrupted else "done"
     assert capsys.readouterr().out.startswith(f"lines: {ended}\n")
 
 
-def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
-    plain_folder: JobFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(plain_folder: JobFolder, monkeypatch) -> None:
     runner = runner_of(**DONE)
     monkeypatch.setattr(run_module, "execute", partial(execute, plain_runner=runner))
-
     assert txbatch("run", "job_of_plain_lines:topology", "--stop-when-idle") == 0
     assert runner.topology.topology_id == "lines"
 
@@ -121,15 +108,10 @@ def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
     ("options", "said"),
     [
         (RunOptions(max_spout_pending=7), "--max-pending is for transactional topologies, but 'lines' is a plain one"),
-        (
-            RunOptions(pulse=False, wave_target_s=1.0, history=3),
-            "--wave-target-ms and --no-pulse and --history are",
-        ),
+        (RunOptions(pulse=False, wave_target_s=1.0, history=3), "--wave-target-ms and --no-pulse and --history are"),
     ],
 )
-def test_options_about_transactions_are_refused_by_the_names_that_are_typed(
-    plain_folder: JobFolder, options: RunOptions, said: str
-) -> None:
+def test_options_about_transactions_are_refused_by_the_names_that_are_typed(plain_folder, options, said) -> None:
     with pytest.raises(TopologyError, match=said):
         execute(plain_run(options=options), never, never)
 
@@ -141,17 +123,17 @@ CHANGED = LimitOptions(
 )  # fmt: skip
 
 
-def test_every_option_that_may_be_refused_is_one_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("run", "--help") == 0
-    shown = capsys.readouterr().out
+def test_every_option_that_may_be_refused_is_one_of_the_command(output) -> None:
+    shown = output("run --help")
     given = options_given(CHANGED.options())
     assert len(given) == len(fields(LimitOptions))
     assert [name for name in given if name not in shown] == []
 
 
-def test_the_local_engine_is_refused(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("run", "job_of_plain_lines:topology", "--engine", "local") == 2
-    assert "--engine local is for transactional topologies, but 'lines' is a plain" in capsys.readouterr().err
+def test_the_local_engine_is_refused(plain_folder: JobFolder, complaint) -> None:
+    assert "--engine local is for transactional topologies, but 'lines' is a plain" in complaint(
+        "run job_of_plain_lines:topology --engine local"
+    )
 
 
 def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) -> None:

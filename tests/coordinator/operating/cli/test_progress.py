@@ -29,20 +29,15 @@ def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> No
     clock = HandClock()
     figures = TransactionalFigures(clock)
     statistics = RunStatistics(first_wave_s=130.0)
-
     clock.now_s = 134.0
     statistics.committed, statistics.tuples = 8, 800
     figures.update(statistics)
     assert figures.rates() == (2.0, 200.0)
-
     for second in range(135, 155):
         clock.now_s = float(second)
         statistics.committed += 5
         figures.update(statistics)
     assert figures.rates() == (5.0, 0.0)
-
-
-def test_nothing_is_divided_by_zero() -> None:
     assert TransactionalFigures(HandClock()).rates() == (0.0, 0.0)
 
 
@@ -51,14 +46,11 @@ def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> N
     figures = TransactionalFigures(clock)
     statistics = RunStatistics()
     assert figures.lag_s() == 0.0
-
     statistics.first_wave_s, statistics.active = 90.0, 4
     figures.update(statistics)
     assert figures.lag_s() == 10.0
-
     statistics.last_result_s = 97.0
     assert figures.lag_s() == 3.0
-
     statistics.active = 0
     assert figures.lag_s() == 0.0
 
@@ -78,7 +70,6 @@ def test_a_line_has_all_figures() -> None:
             fraction=0.25,
         )
     )
-
     assert figures.line() == (
         "txid 1,250 · 1,000 committed · 100.0 transactions/s · 9,000 tuples/s · commit lag 0.5 s · 3 in flight · "
         "25% of the input committed"
@@ -99,24 +90,18 @@ def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> Non
     run.engine.on_wave = failing_at(run, 17, kind=USER)
     with pytest.raises(UserCodeError):
         run()
-
     assert (figures.statistics.last_txid, figures.statistics.active) == (16, 0)
     assert "2% of the input committed" in figures.line()
 
 
-def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
+def test_before_the_first_commit_a_line_says_what_is_in_flight_and_after_a_failed_wave_nothing_of_it() -> None:
     clock = HandClock()
     figures = TransactionalFigures(clock)
     figures.update(RunStatistics(last_txid=250, attempts=12, active=12, first_wave_s=97.5, fraction=0.25))
-
     assert figures.line() == "txid 250 · first wave: 12 in flight for 2.5 s"
     assert figures.parts() == ["12 in flight"]
-
-
-def test_after_a_first_wave_that_failed_a_line_does_not_speak_of_it() -> None:
     figures = TransactionalFigures(HandClock())
     figures.update(RunStatistics(last_txid=250, attempts=12, active=0, first_wave_s=97.5, fraction=0.25))
-
     assert figures.line() == "txid 250 · nothing committed yet, nothing in flight"
 
 
@@ -130,7 +115,6 @@ def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
         )
         continuous.update(statistics)
         finite.update(replace(statistics, cut_txid=txid + 4, fraction=(txid + 4) / 100))
-
     assert finite.line().endswith("4 in flight · 8% of the input committed · about 3:04 left")
     assert finite.parts()[:3] == ["8%", "3:04 left", "8 committed"]
     assert continuous.line().endswith("4 in flight")
@@ -139,7 +123,6 @@ def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
 
 def test_a_narrow_terminal_shows_the_first_figures() -> None:
     parts = ["25%", "1,000 committed", "lag 0.5 s"]
-
     assert fitted(parts, 100) == "25% · 1,000 committed · lag 0.5 s"
     assert fitted(parts, 25) == "25% · 1,000 committed"
     assert fitted(parts, 20) == "25%"
@@ -153,7 +136,6 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
         for _ in range(12):
             clock.now_s += 1.0
             progress.update(RunStatistics(attempts=1, committed=1, first_wave_s=100.0))
-
     kinds = [line.split(": ")[1].split(" ")[0] for line in stream.getvalue().splitlines()]
     assert kinds == ["starting", "running", "txid", "txid", "1"]
 
@@ -183,7 +165,6 @@ def test_every_step_of_the_start_is_a_line() -> None:
     with lines(stream, HandClock(), TransactionalFigures(HandClock())) as progress:
         for step in ("starting the private server in 'd'", "starting Spark with master local[2]"):
             progress.starting(step)
-
     assert stream.getvalue().splitlines()[1:3] == [
         "words: starting the private server in 'd'",
         "words: starting Spark with master local[2]",
@@ -200,7 +181,6 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
             RunStatistics(attempts=1, last_txid=1, committed=1, first_wave_s=90.0, cut_txid=1, fraction=0.5)
         )
         progress.say("finishing")
-
     shown = stream.getvalue()
     assert "[red]words: starting" in shown
     assert "[red]words: finishing" in shown
@@ -236,7 +216,6 @@ def test_a_plain_run_without_acks_does_not_stay_in_its_first_wave() -> None:
     with LiveProgress("words", console, PlainFigures(HandClock()), leaves_line=False) as progress:
         progress.begun()
         progress.update(PlainStatistics(waves=1, emitted=5, first_wave_s=90.0))
-
     shown = stream.getvalue().split("running the first wave")[-1]
     assert "⠋ words 5 emitted · " in " ".join(shown.split())
 
@@ -254,12 +233,10 @@ def test_rates_of_a_plain_run_are_those_of_the_last_ten_seconds_too() -> None:
     figures = PlainFigures(clock)
     assert figures.rate() == 0.0
     statistics = PlainStatistics(waves=1, first_wave_s=130.0)
-
     clock.now_s = 134.0
     statistics.emitted, statistics.acked = 800, 700
     figures.update(statistics)
     assert figures.line() == "800 emitted · 200 tuples/s · 700 acked · 0 failed"
-
     for second in range(135, 155):
         clock.now_s = float(second)
         statistics.emitted += 50

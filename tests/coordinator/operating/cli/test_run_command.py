@@ -53,9 +53,7 @@ def job(folder: JobFolder) -> JobFolder:
     [({}, {}), (ON_DISK, {"durability": {"level": "fsync", "released_txid": 12, "server_can_lose": "nothing"}})],
     ids=["done", "durable"],
 )
-def test_json_is_the_only_line_on_standard_output(
-    capsys: pytest.CaptureFixture[str], given: dict[str, Any], shown: dict[str, Any]
-) -> None:
+def test_json_is_the_only_line_on_standard_output(capsys, given: dict[str, Any], shown: dict[str, Any]) -> None:
     assert execute(typed_run(), FakeRunner(**DONE, **given)) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {
@@ -76,7 +74,7 @@ def test_json_is_the_only_line_on_standard_output(
 
 
 @pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
-def test_json_tells_how_far_a_run_got_that_failed(capsys: pytest.CaptureFixture[str], has_begun: bool) -> None:
+def test_json_tells_how_far_a_run_got_that_failed(capsys, has_begun: bool) -> None:
     def fails(topology: Any, request: RunRequest) -> RunStatistics:
         if has_begun:
             FakeRunner(**DONE)(topology, request)
@@ -126,12 +124,9 @@ def test_people_are_told_rates_counters_and_keys(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("size", "said"),
-    [(2, "first wave 3.0 s, then 8.0 transactions/s, 800 tuples/s, 3"), (10, "first wave 3.0 s, 3")],
+    ("size", "said"), [(2, "first wave 3.0 s, then 8.0 transactions/s, 800 tuples/s, 3"), (10, "first wave 3.0 s, 3")]
 )
-def test_a_rate_leaves_out_the_first_wave_in_which_spark_starts(
-    capsys: pytest.CaptureFixture[str], size: int, said: str
-) -> None:
+def test_a_rate_leaves_out_the_first_wave_in_which_spark_starts(capsys, size: int, said: str) -> None:
     history = RunHistory()
     history.waves.add(WaveTime(3.0, 0.1, size))
     execute(typed_run(as_json=False), FakeRunner(**DONE, history=history))
@@ -156,9 +151,7 @@ def test_a_rate_leaves_out_the_first_wave_in_which_spark_starts(
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_people_are_told_what_else_happened(
-    capsys: pytest.CaptureFixture[str], done: dict[str, Any], said: str
-) -> None:
+def test_people_are_told_what_else_happened(capsys, done: dict[str, Any], said: str) -> None:
     execute(typed_run(as_json=False), FakeRunner(**DONE, **done))
     assert f"  {said}" in capsys.readouterr().out.splitlines()
 
@@ -171,18 +164,14 @@ def test_people_are_told_what_else_happened(
         (12, "the batches of txid 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more; see"),
     ],
 )
-def test_the_last_line_on_standard_error_names_what_was_quarantined(
-    capsys: pytest.CaptureFixture[str], count: int, said: str
-) -> None:
+def test_the_last_line_on_standard_error_names_what_was_quarantined(capsys, count: int, said: str) -> None:
     execute(typed_run(), FakeRunner(**DONE, quarantined=list(range(1, count + 1))))
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"txbatch: QUARANTINED, and therefore not in the state: {said} `txbatch quarantine list")
 
 
 @pytest.mark.parametrize(("changes", "is_said"), [(0, True), (1, False)])
-def test_a_run_that_has_written_nothing_says_so(
-    capsys: pytest.CaptureFixture[str], changes: int, is_said: bool
-) -> None:
+def test_a_run_that_has_written_nothing_says_so(capsys, changes: int, is_said: bool) -> None:
     execute(typed_run(), FakeRunner(**{**DONE, "changes": changes}))
     said = "txbatch: NOTHING WRITTEN: 10 transactions committed, with 1,000 tuples, and none changed a state;"
     assert (said in capsys.readouterr().err) is is_said
@@ -211,22 +200,19 @@ def test_the_runner_is_given_what_was_asked_for() -> None:
     assert {name: getattr(runner.asked, name) for name in asked} == asked
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_finite_input_that_is_drained_before_its_end_tells_so(
-    capsys: pytest.CaptureFixture[str], number: int, code: int
-) -> None:
-    runner = FakeRunner(number, **DONE, is_interrupted=True)
+@pytest.mark.parametrize(
+    ("number", "is_interrupted", "code"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, True, 143), (signal.SIGTERM, False, 0)],
+    ids=["Ctrl-C", "SIGTERM", "a continuous input"],
+)
+def test_a_finite_input_that_is_drained_before_its_end_tells_so(capsys, number, is_interrupted, code) -> None:
+    runner = FakeRunner(number, **DONE, is_interrupted=is_interrupted)
     assert execute(typed_run(as_json=False), runner) == code
     shown = capsys.readouterr()
     assert runner.drain_count == 1
     assert "lines: finishing what is in flight; a second signal stops at once" in shown.err
-    assert "lines: stopped before the end of its input; run again to continue\n" in shown.out
-
-
-def test_a_continuous_input_ends_well_when_it_is_drained() -> None:
-    runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=False)
-    assert execute(typed_run(), runner) == 0
-    assert runner.drain_count == 1
+    said = "lines: stopped before the end of its input; run again to continue\n"
+    assert (said in shown.out) is is_interrupted
 
 
 @pytest.mark.parametrize("before_start", [False, True])
@@ -255,9 +241,7 @@ def test_the_signals_are_given_back(signals: tuple[int, ...]) -> None:
     ],
     ids=["done", "nothing to do"],
 )
-def test_progress_goes_to_standard_error_by_the_line(
-    capsys: pytest.CaptureFixture[str], done: dict[str, Any], said: str
-) -> None:
+def test_progress_goes_to_standard_error_by_the_line(capsys, done: dict[str, Any], said: str) -> None:
     execute(typed_run(), FakeRunner(**done))
     shown = [line for line in capsys.readouterr().err.splitlines() if line != "imported"]
     assert shown == ["lines: starting", "lines: running", said]

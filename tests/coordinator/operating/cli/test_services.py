@@ -128,9 +128,7 @@ def stop(command: Command) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_prometheus_counts_it_all(
-    job: JobFolder, tmp_path
-):
+def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_prometheus_counts_it_all(job, tmp_path):
     arguments = ("job:service", "--log-format", "json", "--metrics-port", "0", "--max-pending", "64")
     with started(job, *arguments) as first:
         first.await_words(" committed · ")
@@ -138,7 +136,6 @@ def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_promet
     before = figures["last_txid"]
     assert figures["committed"] == before
     assert 0 < before < END
-
     with started(job, *arguments) as second:
         second.await_words("metrics on ")
         target = re.search(r"metrics on http://([^/]+)/metrics", second.said())
@@ -150,14 +147,12 @@ def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_promet
             assert prometheus.query('up{job="txbatch"}') == [1.0]
             assert prometheus.query("sum(txbatch_failed_attempts_total)") == [0.0]
             figures = stop(second)
-
     assert (figures["last_txid"], figures["committed"]) == (END, END - before)
     assert stored(job, "{numbers}:numbers") == {"sum": END * (END + 1) // 2, "transactions": END}
 
 
 def test_a_stranger_finds_the_cause_of_a_replay_and_of_the_end_in_the_log(job: JobFolder):
     code, output, said = ran(job, "job:priced", "--log-format", "json", "--max-pending", "1")
-
     assert (code, output) == (1, ""), said
     records = records_of(said)
     assert {record.get("topology", "numbers") for record in records} == {"numbers"}

@@ -64,7 +64,6 @@ def test_a_drain_that_hangs_is_stopped_once_the_time_of_sigterm_is_up() -> None:
         signals.drain_by(lambda: drained.append("drained"))
         send(signal.SIGTERM)
         hang()
-
     assert drained == ["drained"]
     assert stopped == [signal.SIGTERM]
     assert shown == [FIRST_SIGNAL, TIME_IS_UP]
@@ -83,7 +82,6 @@ def test_a_start_or_a_stop_that_hangs_ends_the_process_as_it_stands(number: int,
             hang()
         finally:
             assert ended.called.wait(FOR_EVER_S)  # as if closing never came to an end
-
     assert stopped == ended.by == [number]
 
 
@@ -102,7 +100,6 @@ def test_ctrl_c_lets_a_drain_take_its_time() -> None:
         signals.drain_by(lambda: None)
         send(signal.SIGINT)
         assert bounds() - before == set()
-
     assert ended.by == []
 
 
@@ -115,6 +112,5 @@ def test_a_run_that_ends_in_time_is_left_alone() -> None:
     for thread in bounds():
         thread.join(FOR_EVER_S / 2)
         assert not thread.is_alive()
-
     assert ended.by == []
     assert signal.getsignal(signal.SIGTERM) is before

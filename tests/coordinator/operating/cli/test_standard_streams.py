@@ -28,11 +28,7 @@ def unread_output() -> Iterator[TextIO]:
     """Makes standard output a pipe whose reader is gone; a fixture could not, because capsys would replace it."""
     reading, writing = os.pipe()
     os.close(reading)
-    with (
-        os.fdopen(writing, "w", encoding="utf-8") as stream,
-        closing_in_nothing(stream),
-        redirect_stdout(stream),
-    ):
+    with os.fdopen(writing, "w", encoding="utf-8") as stream, closing_in_nothing(stream), redirect_stdout(stream):
         yield stream
 
 
@@ -46,9 +42,7 @@ def closing_in_nothing(stream: TextIO) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("arguments", [("acl", "words"), ("--version",), ("--help",)], ids=lambda given: given[0])
-def test_a_command_whose_output_nobody_reads_ends_without_a_word(
-    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_whose_output_nobody_reads_ends_without_a_word(arguments: tuple[str, ...], capsys) -> None:
     with unread_output(), pytest.raises(SystemExit) as end:
         main(arguments)
     assert (end.value.code, capsys.readouterr().err) == (READER_GONE, "")

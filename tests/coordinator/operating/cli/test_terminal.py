@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,17 +74,12 @@ STATES = ["fields", "set", "best", "items", "word", "notes"]
 
 @pytest.mark.redis
 @pytest.mark.parametrize("state", STATES)
-def test_no_stored_text_forges_a_line(url: str, capsys: pytest.CaptureFixture[str], state: str) -> None:
+def test_no_stored_text_forges_a_line_and_as_json_it_is_escaped_and_whole(url, capsys, state) -> None:
     shown = printed(capsys, url, "state", "get", "forged", state)
     assert shown.count("\n") == 1
     assert shown.rstrip("\n").replace("\t", "").isprintable()
     assert shown.count("\t") == {"fields": 1, "notes": 1, "best": 1}.get(state, 0), "a tab parts field from value"
     assert "ü" in shown
-
-
-@pytest.mark.redis
-@pytest.mark.parametrize("state", STATES)
-def test_as_json_stored_text_is_escaped_and_whole(url: str, capsys: pytest.CaptureFixture[str], state: str) -> None:
     shown = printed(capsys, url, "state", "get", "forged", state, "--json").rstrip("\n")
     assert shown.isprintable()
     assert "\\u202e" in shown
@@ -113,18 +107,14 @@ def test_as_json_stored_text_is_escaped_and_whole(url: str, capsys: pytest.Captu
     ],
     ids=" ".join,
 )
-def test_no_command_lets_stored_text_through(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_no_command_lets_stored_text_through(url: str, capsys, arguments: list[str]) -> None:
     shown = printed(capsys, url, *arguments)
     assert shown
     assert all(line.replace("\t", "").isprintable() for line in shown.split("\n"))
 
 
 @pytest.mark.redis
-def test_an_export_with_or_without_escapes_is_imported_byte_for_byte(
-    url: str, tmp_path: Path, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_with_or_without_escapes_is_imported_byte_for_byte(url, tmp_path, redis_backend, capsys) -> None:
     file = tmp_path / "forged.jsonl"
     printed(capsys, url, "state", "export", "forged", "-o", str(file))
     printed(capsys, url, "state", "import", "forged", str(file), "--replace")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli.jobs import JobFolder
 from tests.support.cli.terminal import on_terminal
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -44,15 +43,11 @@ sys.exit(execute(typed_run(server=ServerChoice(None, Path("d"))), runner))
 
 
 @pytest.mark.parametrize(("columns", "given"), [(100, "finite"), (60, "finite"), (60, "endless")])
-def test_a_terminal_shows_every_step_in_its_order_and_then_figures_that_fit(
-    folder: JobFolder, columns: int, given: str
-) -> None:
+def test_a_terminal_shows_every_step_in_its_order_and_then_figures_that_fit(folder, columns, given) -> None:
     folder.write_job()
-
     shown = on_terminal(
         [sys.executable, "-c", SCRIPT, given], folder.path, {**os.environ, "PYTHONPATH": str(ROOT)}, columns=columns
     )
-
     assert shown.code == 0, shown.screen
     at = [shown.screen.index(f"lines: {step}") for step in ["starting ", *STEPS, "running the first wave"]]
     assert at == sorted(at)

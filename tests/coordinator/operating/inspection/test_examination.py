@@ -191,11 +191,7 @@ def test_a_replica_is_refused_and_its_primary_asked_for(redis_server_url):
         port = taken.getsockname()[1]
     with running_server(redis_program(), "--replicaof", f"127.0.0.1 {port}") as url:
         primary = troubled(url)["primary"]
-    assert (primary.weight, primary.found, primary.remedy) == (
-        Weight.FAIL,
-        "is a slave",
-        "give the primary's address",
-    )
+    assert (primary.weight, primary.found, primary.remedy) == (Weight.FAIL, "is a slave", "give the primary's address")
 
 
 @pytest.mark.redis
@@ -222,14 +218,11 @@ def test_a_port_where_nobody_listens_is_told(monkeypatch):
     assert "start it or check its address" in reachable.remedy
 
 
-def test_a_server_elsewhere_is_not_even_asked_in_plain_text():
+def test_a_server_elsewhere_is_not_even_asked_in_plain_text_unless_it_is_allowed():
     (finding,) = examine_server(choice("redis://user:canary@203.0.113.9:6379"), "words")
     assert (finding.subject, finding.weight) == ("encryption", Weight.FAIL)
     assert "canary" not in str(finding.to_dict())
     assert "use rediss://" in finding.remedy
-
-
-def test_plain_text_that_was_allowed_is_a_warning():
     finding = check_encryption("redis://203.0.113.9:6379", allow_plaintext=True)
     assert finding.weight is Weight.WARN
     assert check_encryption("rediss://203.0.113.9:6379", allow_plaintext=False).weight is Weight.OK
@@ -246,7 +239,6 @@ def test_a_private_server_is_tried_elsewhere_until_its_directory_has_had_one(tmp
     assert {finding.weight for finding in findings} == {Weight.OK}
     assert findings[0].found == f"would be new in {str(data_dir)!r}; one was tried elsewhere"
     assert not data_dir.exists()
-
     with EmbeddedServer(data_dir):
         pass
     assert examine_server(choice(None, data_dir), "words")[0].found == f"in {str(data_dir)!r}"
@@ -262,15 +254,12 @@ def test_a_machine_without_a_server_program_is_told_how_to_get_one(tmp_path, mon
     assert "not installed" in finding.found
 
 
-def test_a_folder_that_is_not_there_is_measured_where_it_would_be_made(tmp_path):
+def test_a_folder_is_measured_where_it_would_be_made_and_only_a_scratch_folder_used_as_it_is_may_not_be_open(tmp_path):
     missing = measure_folder("data directory", tmp_path / "a" / "b", "--data-dir")
     assert missing.is_writable
     assert missing.free_bytes == pytest.approx(measure_folder("", tmp_path, "").free_bytes, rel=0.1)
     (tmp_path / "file").write_text("")
     assert not measure_folder("data directory", tmp_path / "file" / "b", "--data-dir").is_writable
-
-
-def test_only_a_scratch_folder_that_is_used_as_it_is_may_not_be_open(tmp_path):
     tmp_path.chmod(0o755)
     assert measure_folder("", tmp_path, "", is_shared=False).is_open
     assert not measure_folder("", tmp_path, "").is_open
@@ -291,7 +280,7 @@ def examined_with(made: AnyTopology | Exception) -> list[Finding]:
     return examine(choice(EXTERNAL), conf={}, target="jobs:topology", load=load)
 
 
-def test_code_is_walked_up_to_the_step_that_fails():
+def test_code_is_walked_up_to_the_step_that_fails_which_says_at_least_where_to_look():
     ok, bad = Weight.OK, Weight.FAIL
     findings = examined_with(kept_topology())
     assert of_code(findings) == {"factory": ok, "pickling": ok, "input": ok}
@@ -299,30 +288,20 @@ def test_code_is_walked_up_to_the_step_that_fails():
     findings = examined_with(TopologyError("it is broken; fix it; then run it"))
     assert of_code(findings) == {"factory": bad}
     assert (findings[0].found, findings[0].remedy) == ("it is broken", "fix it; then run it")
-
-
-def test_an_error_without_a_remedy_still_says_where_to_look():
     findings = examined_with(TopologyError("gone"))
     assert (findings[0].found, findings[0].remedy) == ("gone", "see what it says")
-
-
-def test_a_spout_that_does_not_find_its_input_is_told(monkeypatch):
-    topology = kept_topology()
-
-    def fingerprint(self: object) -> str:
-        raise FileNotFoundError("input.txt")
-
-    monkeypatch.setattr(type(topology.spout.spec), "fingerprint", fingerprint)
-    findings = examined_with(topology)
-    assert of_code(findings)["input"] is Weight.FAIL
-    assert any("input.txt" in finding.found + finding.remedy for finding in findings)
-
-
-def test_a_component_that_cannot_be_pickled_is_told():
     topology = kept_topology()
     topology.components[1].spec.lock = threading.Lock()  # type: ignore[union-attr]
     findings = examined_with(topology)
     assert of_code(findings) == {"factory": Weight.OK, "pickling": Weight.FAIL}
+
+
+def test_a_spout_that_does_not_find_its_input_is_told(monkeypatch):
+    topology = kept_topology()
+    monkeypatch.setattr(type(topology.spout.spec), "fingerprint", lambda self: Path("no/input.txt").read_text())
+    findings = examined_with(topology)
+    assert of_code(findings)["input"] is Weight.FAIL
+    assert any("input.txt" in finding.found + finding.remedy for finding in findings)
 
 
 def test_a_plain_topology_needs_no_server():

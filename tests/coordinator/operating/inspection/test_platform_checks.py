@@ -11,35 +11,31 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.platform_checks import FolderFacts, check_folder, check_python, check_spark
 from tests.support.inspection.facts import EXECUTOR, SPARK, spark
 
+OK, WARN, FAIL = Weight.OK, Weight.WARN, Weight.FAIL
 FOLDER = FolderFacts("data directory", "/data", "--data-dir", is_writable=True, free_bytes=2**40)
 
 
 @pytest.mark.parametrize(
     ("changes", "weight", "found"),
     [
-        ({}, Weight.OK, "data directory '/data' has 1,024.0 GiB free"),
-        ({"is_writable": False}, Weight.FAIL, "cannot be written by this user"),
-        ({"free_bytes": 100 * 2**20 - 1}, Weight.FAIL, "has 0.1 GiB free"),
-        ({"free_bytes": 100 * 2**20}, Weight.WARN, "has 0.1 GiB free"),
-        ({"free_bytes": 2**30}, Weight.OK, "has 1.0 GiB free"),
-        ({"is_open": True}, Weight.WARN, "other users can open it"),
+        ({}, OK, "data directory '/data' has 1,024.0 GiB free"),
+        ({"is_writable": False}, FAIL, "cannot be written by this user"),
+        ({"free_bytes": 100 * 2**20 - 1}, FAIL, "has 0.1 GiB free"),
+        ({"free_bytes": 100 * 2**20}, WARN, "has 0.1 GiB free"),
+        ({"free_bytes": 2**30}, OK, "has 1.0 GiB free"),
+        ({"is_open": True}, WARN, "other users can open it"),
     ],
 )
 def test_a_folder_is_judged_by_room_and_rights(changes, weight, found):
     finding = check_folder(replace(FOLDER, **changes))
     assert (finding.subject, finding.weight) == ("disk", weight)
     assert found in finding.found
-    assert weight is Weight.OK or "--data-dir" in finding.remedy
+    assert weight is OK or "--data-dir" in finding.remedy
 
 
 @pytest.mark.parametrize(
     ("version", "weight"),
-    [
-        ((3, 10, 9), Weight.FAIL),
-        ((3, 11, 0), Weight.OK),
-        ((3, 13, 5), Weight.OK),
-        ((3, 14, 0), Weight.WARN),
-    ],
+    [((3, 10, 9), FAIL), ((3, 11, 0), OK), ((3, 13, 5), OK), ((3, 14, 0), WARN)],
 )
 def test_a_python_that_was_not_tried_is_told(version, weight):
     assert check_python(version).weight is weight
@@ -51,45 +47,45 @@ SUBJECTS = ["spark", "java", "spark security", "executor Python", "executor modu
 def test_a_sound_cluster_has_one_good_finding_for_each_subject():
     findings = check_spark(SPARK)
     assert [finding.subject for finding in findings] == SUBJECTS
-    assert {finding.weight for finding in findings} == {Weight.OK}
+    assert {finding.weight for finding in findings} == {OK}
 
 
 @pytest.mark.parametrize(
     ("changes", "subject", "weight", "found"),
     [
-        ({"version": "3.5.1"}, "spark", Weight.FAIL, "executors run PySpark 4.1.0 on one"),
+        ({"version": "3.5.1"}, "spark", FAIL, "executors run PySpark 4.1.0 on one"),
         (
             {"version": "4.9.0", "executors": (replace(EXECUTOR, pyspark="4.9.1"),)},
             "spark",
-            Weight.WARN,
+            WARN,
             "Spark 4.9.0 at master 'spark://one:7077' was not tried",
         ),
-        ({"java_version": "11.0.2"}, "java", Weight.FAIL, "Java 11.0.2"),
-        ({"java_version": "1.8.0_99"}, "java", Weight.FAIL, "Java 1.8.0_99"),
-        ({"open_doors": ("its ports are open", "its web UI is open")}, "spark security", Weight.WARN, "its web UI"),
+        ({"java_version": "11.0.2"}, "java", FAIL, "Java 11.0.2"),
+        ({"java_version": "1.8.0_99"}, "java", FAIL, "Java 1.8.0_99"),
+        ({"open_doors": ("its ports are open", "its web UI is open")}, "spark security", WARN, "its web UI"),
         (
             {"executors": (EXECUTOR, replace(EXECUTOR, host="two", python="3.12.1"))},
             "executor Python",
-            Weight.FAIL,
+            FAIL,
             "the driver runs Python 3.11.2, /usr/bin/python3 on two is 3.12.1",
         ),
         (
             {"executors": (replace(EXECUTOR, missing={"redis": "ModuleNotFoundError: No module named 'redis'"}),)},
             "executor modules",
-            Weight.FAIL,
+            FAIL,
             "executors cannot import redis on one (ModuleNotFoundError",
         ),
         (
             {"executors": (replace(EXECUTOR, scratch={"/a": 2**40, "/b": 0}),)},
             "disk",
-            Weight.FAIL,
+            FAIL,
             "scratch folder on one '/b' has 0.0 GiB free",
         ),
-        ({"executors": (replace(EXECUTOR, scratch={"/a": -1}),)}, "disk", Weight.FAIL, "cannot be written"),
+        ({"executors": (replace(EXECUTOR, scratch={"/a": -1}),)}, "disk", FAIL, "cannot be written"),
     ],
 )
 def test_each_trouble_of_spark_is_named_alone(changes: dict[str, Any], subject: str, weight: Weight, found: str):
-    (troubled,) = [finding for finding in check_spark(spark(**changes)) if finding.weight is not Weight.OK]
+    (troubled,) = [finding for finding in check_spark(spark(**changes)) if finding.weight is not OK]
     assert (troubled.subject, troubled.weight) == (subject, weight)
     assert found in troubled.found
     assert troubled.why
@@ -98,7 +94,7 @@ def test_each_trouble_of_spark_is_named_alone(changes: dict[str, Any], subject: 
 
 def test_a_local_master_has_no_doors_to_close():
     findings = check_spark(spark(is_local=True, open_doors=("its ports are open",)))
-    assert {finding.weight for finding in findings} == {Weight.OK}
+    assert {finding.weight for finding in findings} == {OK}
 
 
 def test_another_patch_release_of_python_is_the_same_python():

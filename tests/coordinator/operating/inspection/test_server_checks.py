@@ -14,17 +14,8 @@ from tests.support.inspection.facts import INFO, SERVER, server
 
 WARN, FAIL = Weight.WARN, Weight.FAIL
 SUBJECTS = [
-    "reachable",
-    "version",
-    "primary",
-    "eviction",
-    "persistence",
-    "memory",
-    "library",
-    "rights",
-    "clock",
-    "connections",
-    "latency",
+    *("reachable", "version", "primary", "eviction", "persistence", "memory"),
+    *("library", "rights", "clock", "connections", "latency"),
 ]
 
 
@@ -101,11 +92,7 @@ def test_each_trouble_is_named_alone(changes: dict[str, Any], subject: str, weig
 @pytest.mark.parametrize(
     ("changes", "subject", "found"),
     [
-        (
-            {"settings": {"appendfsync": "always"}},
-            "persistence",
-            "may take nothing it has answered",
-        ),
+        ({"settings": {"appendfsync": "always"}}, "persistence", "may take nothing it has answered"),
         ({"library": LibraryState.MISSING}, "library", "a run loads it"),
         ({"clock_ahead_s": None}, "clock", "not compared"),
         ({"settings": {"timeout": "300"}}, "connections", "idle ones are closed after 300 s"),

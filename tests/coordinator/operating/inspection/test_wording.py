@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +129,7 @@ class Mistaken:
     ],
     ids=["coordinator", "partitions", "raises", "without words"],
 )
-def test_a_spout_of_the_users_describes_its_own(
-    make: Callable[[], Any], metadata: dict[str, Any], lines: list[str]
-) -> None:
+def test_a_spout_of_the_users_describes_its_own(make, metadata, lines) -> None:
     assert words_or_values(metadata, words_of_spout(make(), metadata)) == lines
 
 

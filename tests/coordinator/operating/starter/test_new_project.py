@@ -30,15 +30,8 @@ from state.errors import TopologyError
 ROOT = Path(__file__).resolve().parents[4]
 LONGEST = "long" + "_" * (LENGTH_MAX - 4)
 FILES = [
-    ".gitignore",
-    "README.md",
-    "data/visits.jsonl",
-    "pyproject.toml",
-    "shop/__init__.py",
-    "shop/bolts.py",
-    "shop/topology.py",
-    "tests/test_bolts.py",
-    "tests/test_topology.py",
+    *(".gitignore", "README.md", "data/visits.jsonl", "pyproject.toml"),
+    *("shop/__init__.py", "shop/bolts.py", "shop/topology.py", "tests/test_bolts.py", "tests/test_topology.py"),
 ]
 
 
@@ -58,7 +51,6 @@ def run_in(folder: Path, *arguments: str) -> str:
 
 def test_a_project_has_the_users_name_everywhere(tmp_path: Path) -> None:
     assert [path.as_posix() for path in write_project("shop", tmp_path)] == FILES
-
     written = sorted(path for path in (tmp_path / "shop").rglob("*") if path.is_file())
     assert [path.relative_to(tmp_path / "shop").as_posix() for path in written] == FILES
     assert [path for path in written if new_project.TEMPLATE_NAME in path.read_text(encoding="utf-8")] == []
@@ -68,14 +60,12 @@ def test_a_project_has_the_users_name_everywhere(tmp_path: Path) -> None:
 
 def test_a_project_passes_its_own_tests(tmp_path: Path) -> None:
     write_project("shop", tmp_path)
-
     assert "12 passed" in run_in(tmp_path / "shop", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider")
 
 
 @pytest.mark.parametrize("name", ["shop", LONGEST])
 def test_a_project_passes_ruff_whatever_its_name(name: str, tmp_path: Path) -> None:
     write_project(name, tmp_path)
-
     assert run_in(tmp_path / name, "ruff", "check", "--no-cache") == "All checks passed!\n"
     assert "already formatted" in run_in(tmp_path / name, "ruff", "format", "--check", "--no-cache")
 
@@ -100,7 +90,6 @@ def test_the_sample_data_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     write_project("sampled_shop", tmp_path)
     monkeypatch.chdir(tmp_path / "sampled_shop")
     monkeypatch.setattr(sys, "path", [*sys.path])
-
     factory, _ = load_factory("sampled_shop.topology:topology")
     topology = make_topology(factory, "topology", {})
     assert isinstance(topology, Topology)
@@ -112,24 +101,14 @@ def test_the_sample_data_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert len(run.dead_letters()) == 2
 
 
-def test_what_exists_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "README.md").write_text("mine")
-
+@pytest.mark.parametrize("mine", ["shop", "shop/README.md"], ids=["a file in its place", "a folder"])
+def test_what_exists_is_not_touched(tmp_path: Path, mine: str) -> None:
+    (tmp_path / mine).parent.mkdir(exist_ok=True)
+    (tmp_path / mine).write_text("mine")
     with pytest.raises(TopologyError, match="exists already, and nothing in it was changed"):
         write_project("shop", tmp_path)
-
-    assert [path.name for path in (tmp_path / "shop").iterdir()] == ["README.md"]
-    assert (tmp_path / "shop" / "README.md").read_text() == "mine"
-
-
-def test_a_file_in_the_place_of_the_folder_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "shop").write_text("mine")
-
-    with pytest.raises(TopologyError, match="exists already"):
-        write_project("shop", tmp_path)
-
-    assert (tmp_path / "shop").read_text() == "mine"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / mine]
+    assert (tmp_path / mine).read_text() == "mine"
 
 
 def test_half_a_project_is_removed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +122,6 @@ def test_half_a_project_is_removed_again(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(new_project, "_copied", copied_until_the_disk_is_full)
     with pytest.raises(OSError, match="no space left"):
         write_project("shop", tmp_path)
-
     assert list(tmp_path.iterdir()) == []
 
 
@@ -153,13 +131,11 @@ def test_what_tools_leave_in_the_template_is_not_copied(tmp_path: Path, monkeypa
         (tmp_path / "template" / folder / "left.py").write_text("")
     (tmp_path / "template" / "README.md").write_text("# myproject\n")
     monkeypatch.setattr(new_project, "TEMPLATE", tmp_path / "template")
-
     assert [path.name for path in template_files()] == ["README.md"]
 
 
 def test_the_template_has_no_hidden_files_that_a_wheel_would_leave_out() -> None:
     names = {path.relative_to(TEMPLATE).as_posix() for path in template_files()}
-
     assert HIDDEN.keys() <= names
     assert [name for name in names if any(part.startswith(".") for part in name.split("/"))] == []
 

@@ -159,9 +159,7 @@ def without_line(packed: bytes, number: int) -> bytes:
     ],
     ids=["ends early", "is cut", "altered", "lacks a line", "other version", "other type", "something else", "empty"],
 )
-def test_a_file_that_is_not_whole_is_refused_before_the_server_is_asked(
-    typed: Typed, damage: Callable[[bytes], bytes], message: str
-) -> None:
+def test_a_file_that_is_not_whole_is_refused_before_the_server_is_asked(typed, damage, message) -> None:
     typed.run(2)
     damaged = damage(typed.exported())
     with pytest.raises(StateRefusedError, match=message):
@@ -234,12 +232,9 @@ def test_what_is_read_piece_by_piece_is_of_one_transaction_or_refused(typed, mon
         assert checked_export(io.BytesIO(typed.exported())).committed_txid == committed
 
 
-def test_a_topology_that_is_not_stored_cannot_be_exported(typed):
+def test_a_topology_that_is_not_stored_cannot_be_exported_nor_laundered_after_half_a_write(typed):
     with pytest.raises(TopologyError, match="'typed' is not stored there"):
         typed.exported()
-
-
-def test_half_a_write_is_not_laundered_by_an_export(typed):
     """What was exported and put back would look sound."""
     typed.run(2)
     typed.client.hincrby(CONTROL, "begun", 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,11 +63,17 @@ def shown() -> Iterator[Served]:
         yield dashboard
 
 
+@contextmanager
+def page_of(browser: Any, dashboard: Served, path: str, **options: Any) -> Iterator[Any]:
+    """A page of a dashboard, opened."""
+    with tab(browser, **options) as opened:
+        opened.page.goto(dashboard.url + path)
+        yield opened.page
+
+
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS.keys())
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES.keys())
-def test_a_page_fits_and_has_names_and_contrast(
-    browser: Any, axe: str, shown: Served, path: str, look: tuple[int, str]
-) -> None:
+def test_a_page_fits_and_has_names_and_contrast(browser, axe, shown, path, look) -> None:
     with tab(browser, width=look[0], scheme=look[1]) as opened:
         opened.page.goto(shown.url + path)
         width = opened.page.evaluate("document.documentElement.scrollWidth")
@@ -88,9 +95,7 @@ def test_on_a_narrow_screen_no_tile_is_empty_and_a_graph_shows_that_there_is_mor
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES.keys())
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(browser: Any, shown: Served, path: str) -> None:
-    with tab(browser) as opened:
-        page = opened.page
-        page.goto(shown.url + path)
+    with page_of(browser, shown, path) as page:
         expected = page.locator(REACHABLE).evaluate_all("found => found.filter(each => each.checkVisibility()).length")
         stops = []
         for _ in range(expected):
@@ -138,9 +143,7 @@ class TestWhatChanges:
         with served(f"unix://{client.connection_pool.connection_kwargs['path']}") as opened:
             yield opened
 
-    def test_figures_change_under_the_reader_and_focus_and_scroll_stay(
-        self, browser: Any, client: redis.Redis, dashboard: Served
-    ) -> None:
+    def test_figures_change_under_the_reader_and_focus_and_scroll_stay(self, browser, client, dashboard) -> None:
         with tab(browser, height=500) as opened:
             page = opened.page
             page.goto(dashboard.url + PAGES["transactions"])
@@ -158,9 +161,7 @@ class TestWhatChanges:
 
     def test_open_details_and_typed_text_stay(self, browser: Any, client: redis.Redis, dashboard: Served) -> None:
         store_topology(client, "words", quarantined=1)
-        with tab(browser) as opened:
-            page = opened.page
-            page.goto(dashboard.url + PAGES["quarantine"])
+        with page_of(browser, dashboard, PAGES["quarantine"]) as page:
             page.locator("summary").click()
             store_topology(client, "words", quarantined=2)
             page.locator("#case-31").wait_for()
@@ -172,9 +173,7 @@ class TestWhatChanges:
             assert page.locator("#txid").input_value() == "17"
 
     def test_a_paused_page_stays_as_it_is(self, browser: Any, client: redis.Redis, dashboard: Served) -> None:
-        with tab(browser) as opened:
-            page = opened.page
-            page.goto(dashboard.url + PAGES["topology"])
+        with page_of(browser, dashboard, PAGES["topology"]) as page:
             page.locator("#pause").click()
             store_topology(client, "words", figures=replace(FIGURES, lag_s=7.7))
             page.wait_for_timeout(5_000)  # twice the time after which it would look again
@@ -183,9 +182,7 @@ class TestWhatChanges:
             page.get_by_text("7.7 s").first.wait_for()
 
     def test_rates_flow_in_the_graph(self, browser: Any, client: redis.Redis, dashboard: Served) -> None:
-        with tab(browser) as opened:
-            page = opened.page
-            page.goto(dashboard.url + PAGES["topology"])
+        with page_of(browser, dashboard, PAGES["topology"]) as page:
             components = {
                 name: replace(each, tuples_in=each.tuples_in + 24_680) for name, each in FIGURES.components.items()
             }
@@ -194,12 +191,8 @@ class TestWhatChanges:
             )
             page.locator("pre.flow", has_text="12.3 k tuples/s").first.wait_for()
 
-    def test_a_dashboard_that_was_ended_is_said_and_its_page_continues(
-        self, browser: Any, client: redis.Redis, dashboard: Served
-    ) -> None:
-        with tab(browser) as opened:
-            page = opened.page
-            page.goto(dashboard.url + PAGES["topology"])
+    def test_a_dashboard_that_was_ended_is_said_and_its_page_continues(self, browser, client, dashboard) -> None:
+        with page_of(browser, dashboard, PAGES["topology"]) as page:
             dashboard.stop()
             page.locator("#away", has_text="The dashboard does not answer since").wait_for()
             assert page.get_by_text("12.5 k").first.is_visible(), "the last figures stay"
@@ -209,9 +202,7 @@ class TestWhatChanges:
     def test_ten_thousand_transactions(self, browser: Any, client: redis.Redis, dashboard: Served, axe: str) -> None:
         stories = {n: story(n) for n in range(1, 10_001)} | {n: failed_story(n) for n in (5, 7_777)}
         store_topology(client, "words", committed=10_000, stories=stories, history=range(1, 10_001), told=samples())
-        with tab(browser) as opened:
-            page = opened.page
-            page.goto(dashboard.url + PAGES["transactions"])
+        with page_of(browser, dashboard, PAGES["transactions"]) as page:
             assert page.locator("tbody tr").count() == 50
             page.get_by_role("link", name="Older").click()
             assert page.locator("tbody tr").first.get_attribute("data-key") == "9950"

@@ -19,54 +19,22 @@ from coordinator.serving.http_server import server_of
 from state.redis_admin.onlooker import Onlooker
 from tests.conftest import Backend
 from tests.support.dashboard.opened import opened
-from tests.support.dashboard.stored import (
-    FIGURES,
-    MARKUP,
-    NOW,
-    failed_story,
-    store_all,
-    store_topology,
-    story,
-)
+from tests.support.dashboard.stored import FIGURES, MARKUP, NOW, failed_story, store_all, store_topology, story
 from tests.support.stores.builders import dump
 
 PAGES = (
     "/",
-    "/topologies/words",
-    "/topologies/words/transactions",
-    "/topologies/words/transactions?show=failed",
-    "/topologies/words/transactions?before=20",
-    "/topologies/words/transactions/17",
-    "/topologies/words/transactions/42",
-    "/topologies/words/transactions/99",
-    "/topologies/words/dead-letters",
-    "/topologies/words/quarantine",
-    "/topologies/orders",
-    "/topologies/orders/transactions",
-    "/topologies/orders/dead-letters",
-    "/topologies/orders/quarantine",
-    "/topologies/ledger",
-    "/topologies/clicks",
-    "/topologies/untold",
-    "/topologies/untold/transactions",
-    "/topologies/untold/transactions/42",
-    "/topologies/odd",
-    "/topologies/odd/transactions",
+    *(f"/topologies/{name}" for name in ("words", "orders", "ledger", "clicks", "untold", "odd")),
+    *(f"/topologies/words/transactions{which}" for which in ("", "?show=failed", "?before=20", "/17", "/42", "/99")),
+    *(f"/topologies/orders/{part}" for part in ("transactions", "dead-letters", "quarantine")),
+    *("/topologies/words/dead-letters", "/topologies/words/quarantine", "/topologies/odd/transactions"),
+    *("/topologies/untold/transactions", "/topologies/untold/transactions/42"),
 )
 LOST = {
-    "/topologies/gone": 404,
-    "/topologies/gone/transactions": 404,
-    "/topologies/gone/transactions/1": 404,
-    "/topologies/gone/dead-letters": 404,
-    "/topologies/gone/quarantine": 404,
-    "/topologies/a%20b": 404,
-    "/topologies/words/transactions/0": 404,
-    "/topologies/words/transactions/x": 404,
-    f"/topologies/words/transactions/{'9' * 5_000}": 404,
-    "/topologies/words/transactions?show=nothing": 404,
-    "/topologies/words/transactions/find?txid=no": 404,
-    "/nothing": 404,
-    "/static/../dashboard.py": 404,
+    **{f"/topologies/gone{rest}": 404 for rest in ("", "/transactions", "/transactions/1", "/dead-letters")},
+    **{f"/topologies/words/transactions{which}": 404 for which in ("/0", "/x", f"/{'9' * 5_000}", "?show=nothing")},
+    **dict.fromkeys(("/topologies/gone/quarantine", "/topologies/words/transactions/find?txid=no"), 404),
+    **dict.fromkeys(("/topologies/a%20b", "/nothing", "/static/../dashboard.py"), 404),
     "/topologies/broken": 502,
 }
 VOID = {"meta", "link", "input", "br"}
@@ -149,9 +117,7 @@ def test_what_is_not_there_is_said_on_a_page(browser: TestClient, path: str, sta
 
 
 @pytest.mark.parametrize(
-    "path",
-    [*PAGES, *LOST, "/static/style.css", "/static/live.js", "/static/icon.svg"],
-    ids=lambda path: path[:60],
+    "path", [*PAGES, *LOST, "/static/style.css", "/static/live.js", "/static/icon.svg"], ids=lambda path: path[:60]
 )
 def test_every_answer_has_the_headers_that_keep_others_out(browser: TestClient, path: str) -> None:
     headers = browser.get(path).headers
@@ -189,9 +155,7 @@ def test_looking_changes_nothing(client: fakeredis.FakeRedis, browser: TestClien
     assert dump(client) == before
 
 
-def test_what_scrolls_sideways_has_a_shade_where_there_is_more_and_figures_fill_their_rows(
-    browser: TestClient,
-) -> None:
+def test_what_scrolls_sideways_has_a_shade_where_there_is_more_and_figures_fill_their_rows(browser: TestClient) -> None:
     style = browser.get("/static/style.css").text
     rules = dict(re.findall(r"^(\.(?:scroll|figures|figures div)) \{(.*?)\}", style, re.DOTALL | re.MULTILINE))
     assert re.findall(r"(left|right) / \d+px 100% (local|scroll)", rules[".scroll"]) == [
@@ -288,9 +252,7 @@ def test_a_server_that_is_away_is_said_and_shown_again_when_it_is_back(client: f
         assert browser.get("/topologies/words").status_code == 200
 
 
-def test_an_error_of_our_own_is_answered_with_the_headers_too(
-    client: fakeredis.FakeRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_our_own_is_answered_with_the_headers_too(client: fakeredis.FakeRedis, monkeypatch) -> None:
     def broken(_self: Onlooker) -> None:
         raise ZeroDivisionError("a bug, with a secret in its text")
 

@@ -43,17 +43,17 @@ class Watched:
         if isinstance(observation, TurnEnded):
             self.seen.append(self.figures())
 
+    def failing(self, txid: int, **how: Any) -> Watched:
+        self.run.engine.on_wave = failing_at(self.run, txid, **how)
+        return self
+
     def figures(self) -> RunFigures:
         coordinator = self.run.coordinator
         return self.book.figures(coordinator.statistics, coordinator.condition(), self.now_s())
 
 
-def watched(transactions: int, **options: Any) -> Watched:
-    return Watched(transactions, **options)
-
-
 def test_a_run_is_counted_from_its_start_to_its_end() -> None:
-    watch = watched(5, max_spout_pending=4)
+    watch = Watched(5, max_spout_pending=4)
     watch.run()
     figures = watch.figures()
     assert watch.seen[0].state is RunState.RUNNING
@@ -66,8 +66,7 @@ def test_a_run_is_counted_from_its_start_to_its_end() -> None:
 
 
 def test_an_attempt_that_fails_is_counted_by_its_kind_and_the_later_ones_as_void() -> None:
-    watch = watched(4, max_spout_pending=8)
-    watch.run.engine.on_wave = failing_at(watch.run, 2)
+    watch = Watched(4, max_spout_pending=8).failing(2)
     watch.run()
     figures = watch.figures()
     assert figures.failures == {"asked for": 1, "lower failed": figures.failed_attempts - 1}
@@ -91,11 +90,7 @@ def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
 
 @pytest.mark.parametrize(
     ("is_waiting", "is_draining", "state"),
-    [
-        (False, False, RunState.STARTING),
-        (False, True, RunState.DRAINING),
-        (True, True, RunState.WAITING),
-    ],
+    [(False, False, RunState.STARTING), (False, True, RunState.DRAINING), (True, True, RunState.WAITING)],
 )
 def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunState) -> None:
     condition = RunCondition(is_waiting=is_waiting, is_draining=is_draining)
@@ -132,7 +127,7 @@ def test_a_spread_of_durations() -> None:
 
 
 def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
-    watch = watched(50, max_spout_pending=4)
+    watch = Watched(50, max_spout_pending=4)
     watch.run.engine.on_group = committing_fails_at(watch.run, 9)
     watch.run()
     assert watch.book.stories._open == {}
@@ -140,8 +135,7 @@ def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
 
 
 def test_the_failure_that_ends_a_run_is_counted_and_told_last() -> None:
-    watch = watched(3, max_spout_pending=6)
-    watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
+    watch = Watched(3, max_spout_pending=6).failing(2, kind=USER)
     with pytest.raises(UserCodeError):
         watch.run()
     figures = watch.figures()
@@ -160,7 +154,7 @@ class TestStories:
         return stories
 
     def test_every_committed_transaction_is_told_with_its_group_and_counts(self) -> None:
-        told = self.told(watched(5, max_spout_pending=4))
+        told = self.told(Watched(5, max_spout_pending=4))
         assert list(told) == [1, 2, 3, 4, 5]
         story = told[2]
         assert (story.first_txid, story.last_txid, story.attempt_count, story.tuples) == (1, 2, 1, 10)
@@ -172,8 +166,7 @@ class TestStories:
         assert story.cut_at == EPOCH_S <= story.processed_at <= story.committed_at
 
     def test_attempts_that_failed_are_told_with_their_reason_and_later_ones_as_void(self) -> None:
-        watch = watched(3, max_spout_pending=6)
-        watch.run.engine.on_wave = failing_at(watch.run, 2, text="not yet")
+        watch = Watched(3, max_spout_pending=6).failing(2, text="not yet")
         told = self.told(watch)
         assert told[1].attempt_count == 1
         assert [(each.failed, each.reason) for each in told[2].attempts] == [
@@ -185,7 +178,7 @@ class TestStories:
         assert told[2].attempts[0].ended_at > 0
 
     def test_a_wave_that_crashed_is_told_by_its_cause(self) -> None:
-        watch = watched(2, max_spout_pending=4)
+        watch = Watched(2, max_spout_pending=4)
         run = watch.run
         run.engine.on_wave = once(run.engine.crashed, run.engine.processed)
         told = self.told(watch)
@@ -193,7 +186,7 @@ class TestStories:
         assert told[1].attempts[0].reason == "wave 1 crashed; one of txids 1 to 2, not known which: a worker died"
 
     def test_of_a_crashed_wave_every_transaction_may_be_the_culprit_and_those_above_are_void(self) -> None:
-        watch = watched(6, max_spout_pending=6)
+        watch = Watched(6, max_spout_pending=6)
         run = watch.run
         run.engine.on_wave = once(run.engine.processed, once(run.engine.crashed, run.engine.processed))
         told = self.told(watch)
@@ -207,8 +200,9 @@ class TestStories:
 
     @pytest.mark.parametrize("kind", [LATER, USER], ids=["asked for", "user code"])
     def test_the_transaction_that_stops_a_run_is_told_with_its_attempts(self, kind: FailureKind) -> None:
-        watch = watched(4, max_spout_pending=8, max_attempts=3)
-        watch.run.engine.on_wave = failing_at(watch.run, 3, times=3, kind=kind, text="its lookup is away")
+        watch = Watched(4, max_spout_pending=8, max_attempts=3).failing(
+            3, times=3, kind=kind, text="its lookup is away"
+        )
         with pytest.raises((ReplayLimitError, UserCodeError)):
             watch.run()
         assert [closed.txid for closed in watch.book.stories.take()] == [1, 2]
@@ -221,21 +215,19 @@ class TestStories:
         assert {each.reason for each in told_by(fourth).attempts} == {"txid 3 failed"}
 
     def test_few_transactions_without_a_commit_are_told(self) -> None:
-        watch = watched(300, max_spout_pending=600)
-        watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
+        watch = Watched(300, max_spout_pending=600).failing(2, kind=USER)
         with pytest.raises(UserCodeError):
             watch.run()
         assert [told.txid for told in watch.book.stories.take_failed()] == [*range(2, 2 + FAILED_TOLD)]
         assert [told.txid for told in watch.book.stories.take_failed(3)] == [2, 3, 4]
 
     def test_a_story_survives_its_text_and_what_is_none_is_not_read(self) -> None:
-        story = self.told(watched(1))[1]
+        story = self.told(Watched(1))[1]
         assert story_of(story.to_json()) == story
         assert [story_of(text) for text in ("", "nonsense", "3", '{"attempts": [{"x": 1}]}')] == [None] * 4
 
     def test_of_many_attempts_the_last_ones_are_told(self) -> None:
-        watch = watched(1, max_attempts=20)
-        watch.run.engine.on_wave = failing_at(watch.run, 1, times=14)
+        watch = Watched(1, max_attempts=20).failing(1, times=14)
         story = self.told(watch)[1]
         assert (story.attempt_count, len(story.attempts)) == (15, ATTEMPTS_TOLD)
         assert [each.failed for each in story.attempts[-2:]] == ["asked for", ""]

@@ -6,17 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from coordinator.watching import run_observer
 from coordinator.watching.pulse.pulse_observer import PulseObserver
 from coordinator.watching.pulse.pulse_writer import PulseWriter
-from coordinator.watching.run_observer import (
-    Observer,
-    Observers,
-    RunBegan,
-    RunCondition,
-    RunEnded,
-    TurnEnded,
-    WaveStarted,
-)
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import FencedError
 from state.records.run_pulse import PULSE_EVERY_S, RunFigures, RunState, pulse_of
@@ -58,14 +50,14 @@ class Run:
         self.starts = 0
         self.pulse = PulseObserver(self._start, clock=lambda: self.now_s, epoch_s=1200.0)
         self.statistics = RunStatistics(**figures)  # type: ignore[arg-type]
-        self.condition = RunCondition()
+        self.condition = run_observer.RunCondition()
 
     def _start(self) -> PulseWriter:
         self.starts += 1
         return self.writer
 
     def begin(self) -> None:
-        self.pulse(RunBegan("test", self.statistics, 60.0, lambda: self.condition))
+        self.pulse(run_observer.RunBegan("test", self.statistics, 60.0, lambda: self.condition))
 
 
 @pytest.mark.parametrize(
@@ -81,29 +73,26 @@ class Run:
 def test_how_a_run_ended(error: BaseException | None, is_interrupted: bool, state: RunState) -> None:
     run = Run(is_interrupted=is_interrupted, last_txid=4)
     run.begin()
-    run.pulse(RunEnded(error))
+    run.pulse(run_observer.RunEnded(error))
     assert (run.writer.last().state, run.writer.last().last_txid) == (state, 4)
     assert (run.starts, run.writer.closed) == (1, 1)
 
 
-def test_a_run_that_could_not_begin_is_told_as_failed() -> None:
+def test_a_run_that_could_not_begin_is_told_as_failed_and_before_that_nothing_is_sent() -> None:
     run = Run()
-    run.pulse(RunEnded(FencedError("wc")))
+    run.pulse(run_observer.RunEnded(FencedError("wc")))
     assert (run.writer.states, run.writer.closed) == ([RunState.FAILED], 1)
-
-
-def test_nothing_is_sent_before_the_run_owns_its_topology() -> None:
     assert Run().starts == 0
 
 
 def test_figures_are_told_at_once_and_then_once_a_second() -> None:
     run = Run()
     run.begin()
-    run.condition = RunCondition(is_draining=True)
-    run.pulse(TurnEnded(is_idle=False))
+    run.condition = run_observer.RunCondition(is_draining=True)
+    run.pulse(run_observer.TurnEnded(is_idle=False))
     run.now_s += PULSE_EVERY_S
-    run.pulse(TurnEnded(is_idle=False))
-    run.pulse(TurnEnded(is_idle=False))
+    run.pulse(run_observer.TurnEnded(is_idle=False))
+    run.pulse(run_observer.TurnEnded(is_idle=False))
     assert run.writer.states == [RunState.STARTING, RunState.DRAINING]
 
 
@@ -111,20 +100,20 @@ def test_a_run_that_finds_nothing_new_is_running_and_not_starting_for_ever() -> 
     run = Run()
     run.begin()
     run.now_s += PULSE_EVERY_S
-    run.pulse(TurnEnded(is_idle=False))  # its first wave is under way
+    run.pulse(run_observer.TurnEnded(is_idle=False))  # its first wave is under way
     run.now_s += PULSE_EVERY_S
-    run.pulse(TurnEnded(is_idle=True))
+    run.pulse(run_observer.TurnEnded(is_idle=True))
     assert run.writer.states == [RunState.STARTING, RunState.STARTING, RunState.RUNNING]
 
 
 def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(caplog: pytest.LogCaptureFixture) -> None:
     run = Run()
     heard: list[object] = []
-    pulse: Observer = run.pulse
-    observers = Observers([pulse, heard.append])
-    observers.notify(RunBegan("test", run.statistics, 60.0, lambda: run.condition))
+    pulse: run_observer.Observer = run.pulse
+    observers = run_observer.Observers([pulse, heard.append])
+    observers.notify(run_observer.RunBegan("test", run.statistics, 60.0, lambda: run.condition))
     run.pulse._book.note = None  # type: ignore[method-assign, assignment]
-    observers.notify(WaveStarted(1))
-    observers.notify(RunEnded(None))
+    observers.notify(run_observer.WaveStarted(1))
+    observers.notify(run_observer.RunEnded(None))
     assert (run.writer.states, run.writer.closed, len(heard)) == ([RunState.STARTING], 1, 3)
     assert "was removed; the run continues" in caplog.text

@@ -77,11 +77,8 @@ def test_a_pulse_that_fails_is_logged_once_and_sent_with_the_next_one(caplog: py
     ]
     assert sent.fields["now"] == "figures 2"
     assert sent.fields["run"] == "who"
-    assert [stories for _, stories in sent.calls] == [
-        [(1, TEXT), (2, TEXT)],
-        [(1, TEXT), (2, TEXT), (3, TEXT)],
-        [(1, TEXT), (2, TEXT), (3, TEXT)],
-    ]
+    found = [stories for _, stories in sent.calls]
+    assert found == [[(1, TEXT), (2, TEXT)], [(1, TEXT), (2, TEXT), (3, TEXT)], [(1, TEXT), (2, TEXT), (3, TEXT)]]
 
 
 def test_a_run_that_was_fenced_out_says_nothing_more() -> None:

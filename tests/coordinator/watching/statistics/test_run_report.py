@@ -23,8 +23,11 @@ def run_of(component_id="count"):
     return counter.statistics
 
 
-def test_the_html_has_the_figures_the_components_and_the_plots():
+def test_the_html_has_the_figures_the_components_and_the_plots_and_its_repr_the_figures():
     html = run_of().report("word_count")._repr_html_()
+    assert repr(run_of().report("word_count")).startswith(
+        "RunReport('word_count': committed transactions 4, last txid 4, "
+    )
     assert html.count("<table>") == 2
     assert '<img alt="Plots of word_count: committed transactions over time' in html
     assert "98,765" not in html
@@ -81,9 +84,3 @@ def test_a_plain_run_and_a_run_that_has_done_nothing_have_reports_too():
     plain.moment(6.0, plain.acked, plain.failed)
     assert "acked messages over time" in plain.report()._repr_html_()
     assert "<img" in RunStatistics().report()._repr_html_()
-
-
-def test_it_says_its_figures():
-    assert repr(run_of().report("word_count")).startswith(
-        "RunReport('word_count': committed transactions 4, last txid 4, "
-    )

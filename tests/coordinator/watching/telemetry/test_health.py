@@ -7,19 +7,13 @@ import pytest
 from coordinator.watching.run_observer import RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.health import TURN_MAX_S, Health, ProbeAnswer
+from tests.support.cli.in_process import HandClock
 
 BEGAN = RunBegan("lines", RunStatistics(), 30.0)
 
 
-class Time:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 def health_of(*observations, time=None):
-    health = Health(time or Time())
+    health = Health(time or HandClock())
     for observation in observations:
         health(observation)
     return health
@@ -46,35 +40,30 @@ def test_a_run_is_ready_with_its_first_wave_or_without_work(observation):
 
 
 def test_a_run_whose_loop_no_longer_turns_is_not_alive():
-    time = Time()
+    time = HandClock()
     health = health_of(BEGAN, TurnEnded(is_idle=True), time=time)
-    time.now += TURN_MAX_S
+    time.now_s += TURN_MAX_S
     assert health.alive().is_good
-    time.now += 1
+    time.now_s += 1
     assert health.alive() == ProbeAnswer(False, "the last turn ended 121 s ago, more than 120 s: the run hangs")
     health(TurnEnded(is_idle=True))
     assert health.alive().is_good
 
 
-def test_a_turn_may_last_three_message_timeouts():
-    time = Time()
-    health = health_of(RunBegan("lines", RunStatistics(), 100.0), time=time)
-    time.now += 300
-    assert health.alive().is_good
-    time.now += 1
-    assert not health.alive().is_good
-
-
-def test_without_a_message_timeout_a_wave_may_take_for_ever():
-    time = Time()
-    health = health_of(RunBegan("lines", RunStatistics(), None), time=time)
-    time.now += 1e9
-    assert health.alive().is_good
-
-
-def test_a_start_and_an_end_are_alive_however_long_they_take():
-    time = Time()
-    starting, ending = health_of(time=time), health_of(BEGAN, RunEnded(None), time=time)
-    time.now += 1e6
-    assert starting.alive() == ProbeAnswer(True, "starting")
-    assert ending.alive().is_good
+@pytest.mark.parametrize(
+    ("observations", "after_s", "is_alive"),
+    [
+        ((RunBegan("lines", RunStatistics(), 100.0),), 300, True),
+        ((RunBegan("lines", RunStatistics(), 100.0),), 301, False),
+        ((RunBegan("lines", RunStatistics(), None),), 1e9, True),
+        ((), 1e6, True),
+        ((BEGAN, RunEnded(None)), 1e6, True),
+    ],
+    ids=["three message timeouts", "longer", "no message timeout", "starting", "ended"],
+)
+def test_a_turn_may_last_three_message_timeouts_and_a_start_or_an_end_any_time(observations, after_s, is_alive):
+    time = HandClock()
+    health = health_of(*observations, time=time)
+    time.now_s += after_s
+    assert health.alive().is_good is is_alive
+    assert health_of(time=time).alive() == ProbeAnswer(True, "starting")

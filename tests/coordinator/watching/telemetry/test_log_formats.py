@@ -35,7 +35,7 @@ def record_of(message, *arguments, level=logging.WARNING, error=None, **extra):
     return record
 
 
-def test_json_has_the_message_and_every_field_that_is_known():
+def test_json_has_every_field_that_is_known_and_plain_lines_begin_with_a_time_that_knows_its_offset():
     attempt = TransactionAttempt(7, 255)
     record = record_of("attempt %s failed", attempt, topology="lines", **fields(attempt, wave=3, reason="no"))
     told = json.loads(JsonLogLines().format(record))
@@ -50,9 +50,6 @@ def test_json_has_the_message_and_every_field_that_is_known():
         "wave": 3,
         "reason": "no",
     }
-
-
-def test_plain_lines_begin_with_a_time_that_knows_its_offset():
     record = record_of("txid 7 is replayed: no", topology="lines", **fields(txid=7, wave=3, reason="no"))
     time, level, rest = TimestampedLines().format(record).split(" ", 2)
     assert datetime.fromisoformat(time).utcoffset() is not None

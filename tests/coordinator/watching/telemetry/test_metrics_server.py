@@ -81,14 +81,11 @@ def test_the_server_ends_with_the_run():
         urllib.request.urlopen(url, timeout=10)
 
 
-def test_a_port_in_use_is_refused_with_the_remedy():
+def test_a_port_in_use_and_a_host_that_is_another_machines_are_refused_with_the_remedy():
     with MetricsServer("lines", port=0) as first:
         port = int(first.url.split(":")[2].partition("/")[0])
         with pytest.raises(TopologyError, match=rf"127.0.0.1 port {port}: .*in use.*; choose another port, or 0"):
             MetricsServer("lines", port=port).__enter__()
-
-
-def test_a_host_that_is_another_machines_is_refused_with_the_remedy():
     with pytest.raises(TopologyError, match=r"203.0.113.1 port 0: .*; give a name or an address of this machine"):
         MetricsServer("lines", host="203.0.113.1", port=0).__enter__()
 

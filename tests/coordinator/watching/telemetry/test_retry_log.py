@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coordinator.watching.run_observer import AttemptRetried, RunEnded
 from coordinator.watching.telemetry.run_logs import RetryLog
 from state.attempt import TransactionAttempt
+from tests.support.cli.in_process import HandClock
+
+TRACEBACK = 'split[0]: Traceback (most recent call last):\n  File "job.py", line 3, in execute\nValueError: no\n'
 
 
-class Time:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-def test_the_first_reason_is_told_at_once(caplog):
-    RetryLog(Time())(AttemptRetried(TransactionAttempt(7, 255), "split[0]: FailedException: later", 3))
-    assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: FailedException: later"]
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("split[0]: FailedException: later", "split[0]: FailedException: later"),
+        (TRACEBACK, "split[0]: ValueError: no"),
+    ],
+    ids=["a line", "a traceback"],
+)
+def test_the_first_reason_is_told_at_once_by_its_last_line(caplog, reason, said):
+    RetryLog(HandClock())(AttemptRetried(TransactionAttempt(7, 255), reason, 3))
+    assert caplog.messages == [f"attempt 7:00000000000000ff failed and is replayed: {said}"]
     (record,) = caplog.records
     assert record.levelname == "WARNING"
-    told = (record.txid, record.attempt, record.wave, record.reason)
-    assert told == (7, "7:00000000000000ff", 3, "split[0]: FailedException: later")
-
-
-def test_a_traceback_is_told_by_its_last_line(caplog):
-    reason = 'split[0]: Traceback (most recent call last):\n  File "job.py", line 3, in execute\nValueError: no\n'
-    RetryLog(Time())(AttemptRetried(TransactionAttempt(7, 255), reason, 3))
-    assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: ValueError: no"]
+    assert (record.txid, record.attempt, record.wave, record.reason) == (7, "7:00000000000000ff", 3, said)
 
 
 def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog):
-    time = Time()
+    time = HandClock()
     log = RetryLog(time)
     for txid in range(1, 101):
-        time.now += 0.125
+        time.now_s += 0.125
         log(AttemptRetried(TransactionAttempt(txid, txid), f"reason {txid}", 3))
     log(RunEnded(None))
     assert [message.partition("replayed: ")[2] for message in caplog.messages] == [

@@ -12,6 +12,7 @@ from coordinator.watching.run_observer import AttemptsIssued, GroupCommitted, Ru
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.run_metrics import EVERY_S, RunMetrics
 from state.attempt import TransactionAttempt
+from tests.support.cli.in_process import HandClock
 from tests.support.runs.answers import failing_at
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.runs.scripted import Run
@@ -22,13 +23,6 @@ class Sink(BaseBasicBolt):
     """Takes every tuple."""
 
     def execute(self, tup, collector): ...
-
-
-class Time:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def numbers(metrics):
@@ -44,7 +38,7 @@ def numbers(metrics):
 
 
 def observed_run(*, transactions=5, **options):
-    metrics = RunMetrics("lines", Time(), lambda: 1_000.0)
+    metrics = RunMetrics("lines", HandClock(0.0), lambda: 1_000.0)
     run = Run(transactions, max_spout_pending=4, observers=[metrics], **options)
     return run, metrics
 
@@ -82,33 +76,33 @@ def test_failed_attempts_are_counted_by_reason_from_zero():
 
 
 def test_a_transaction_takes_from_its_first_attempt_to_its_commit():
-    time = Time()
+    time = HandClock(0.0)
     metrics = RunMetrics("lines", time, lambda: 0.0)
     metrics(RunBegan("lines", RunStatistics(), 30.0))
     metrics(AttemptsIssued((TransactionAttempt(1, 1),)))
-    time.now = 2.0
+    time.now_s = 2.0
     metrics(AttemptsIssued((TransactionAttempt(1, 2),)))
-    time.now = 3.0
+    time.now_s = 3.0
     metrics(GroupCommitted((TransactionAttempt(1, 2),), 0.5, 1, 1))
     metrics(RunEnded(None))
     assert numbers(metrics)["txbatch_transaction_seconds_sum"] == 3.0
 
 
 def test_what_is_read_is_made_whole_now_and_then_by_the_run_itself():
-    time, statistics = Time(), RunStatistics()
+    time, statistics = HandClock(0.0), RunStatistics()
     metrics = RunMetrics("lines", time, lambda: 0.0)
     assert metrics.collect() == ()
     metrics(RunBegan("lines", statistics, 30.0))
     statistics.last_txid = 7
     metrics(TurnEnded(is_idle=True))
     assert numbers(metrics)["txbatch_committed_txid"] == 0
-    time.now = EVERY_S
+    time.now_s = EVERY_S
     metrics(TurnEnded(is_idle=True))
     assert numbers(metrics)["txbatch_committed_txid"] == 7
 
 
 def test_a_plain_run_has_messages_instead_of_transactions():
-    metrics = RunMetrics("lines", Time(), lambda: 0.0)
+    metrics = RunMetrics("lines", HandClock(0.0), lambda: 0.0)
     builder = TopologyBuilder("test")
     builder.set_spout("numbers", Told([1, 2, 3]))
     builder.set_bolt("sink", Sink()).shuffle_grouping("numbers")
@@ -133,7 +127,7 @@ def test_names_and_helps_follow_the_conventions():
 
 
 def test_a_bucket_includes_all_smaller_ones_and_its_own_end():
-    metrics = RunMetrics("lines", Time(), lambda: 0.0)
+    metrics = RunMetrics("lines", HandClock(0.0), lambda: 0.0)
     metrics(RunBegan("lines", RunStatistics(), 30.0))
     for seconds in (0.004, 0.005, 0.2, 100.0):
         metrics(GroupCommitted((TransactionAttempt(1, 1),), seconds, 1, 1))
@@ -146,7 +140,7 @@ def test_a_bucket_includes_all_smaller_ones_and_its_own_end():
 
 
 def test_a_gauge_whose_value_is_unknown_has_no_sample():
-    metrics = RunMetrics("lines", Time(), lambda: 0.0)
+    metrics = RunMetrics("lines", HandClock(0.0), lambda: 0.0)
     metrics(RunBegan("lines", RunStatistics(), 30.0))
     assert "txbatch_input_cut_ratio" not in numbers(metrics)
     assert "txbatch_input_cut_ratio" in {family.name for family in metrics.collect()}

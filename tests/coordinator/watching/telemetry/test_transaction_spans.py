@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
+from itertools import count
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -10,13 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from coordinator.watching.run_observer import (
-    AttemptsFailed,
-    AttemptsIssued,
-    GroupCommitted,
-    WaveEnded,
-    WaveStarted,
-)
+from coordinator.watching.run_observer import AttemptsFailed, AttemptsIssued, GroupCommitted, WaveEnded, WaveStarted
 from coordinator.watching.telemetry.transaction_spans import TransactionSpans
 from state.attempt import TransactionAttempt
 from state.errors import TopologyError, UserCodeError
@@ -42,23 +38,11 @@ def runs_of(exporter, txid):
     return whole, sorted(attempts, key=lambda span: span.start_time)
 
 
-def ticking():
-    now = [0]
-
-    def clock_ns():
-        now[0] += 1
-        return now[0]
-
-    return clock_ns
-
-
 def test_a_transaction_is_a_span_and_so_is_each_of_its_attempts(traced):
     exporter, tracer = traced
-    spans = TransactionSpans(tracer, clock_ns=ticking())
-    run = Run(3, max_spout_pending=6, observers=[spans])
+    run = Run(3, max_spout_pending=6, observers=[TransactionSpans(tracer, clock_ns=partial(next, count(1)))])
     run.engine.on_wave = failing_at(run, 2, text="the price list is being written")
     run()
-
     whole, attempts = runs_of(exporter, 2)
     assert whole.attributes["txbatch.topology"] == "test"
     assert [span.status.status_code for span in attempts] == [StatusCode.ERROR, StatusCode.UNSET]
@@ -74,7 +58,7 @@ def test_a_transaction_is_a_span_and_so_is_each_of_its_attempts(traced):
 
 def test_the_late_end_of_a_wave_is_not_noted_on_the_attempt_that_replaced_its_own(traced):
     exporter, tracer = traced
-    spans = TransactionSpans(tracer, clock_ns=ticking())
+    spans = TransactionSpans(tracer, clock_ns=partial(next, count(1)))
     old, new = TransactionAttempt(1, 1), TransactionAttempt(1, 2)
     for observation in (
         AttemptsIssued((old,)),
@@ -92,11 +76,10 @@ def test_the_late_end_of_a_wave_is_not_noted_on_the_attempt_that_replaced_its_ow
 
 def test_what_never_commits_ends_with_the_run(traced):
     exporter, tracer = traced
-    run = Run(3, max_spout_pending=6, observers=[TransactionSpans(tracer, clock_ns=ticking())])
+    run = Run(3, max_spout_pending=6, observers=[TransactionSpans(tracer, clock_ns=partial(next, count(1)))])
     run.engine.on_wave = failing_at(run, 2, kind=USER)
     with pytest.raises(UserCodeError), run.observers.until_the_end():
         run()
-
     whole, (attempt,) = runs_of(exporter, 2)
     assert attempt.attributes["txbatch.cause"] == "user_code"
     assert whole.status.description == "the run ended: UserCodeError"

@@ -22,17 +22,13 @@ def test_the_benchmark_is_run_with_its_arguments(tmp_path: Path) -> None:
     assert run_bench(["--help", "-x", "7"], tmp_path) == 3
 
 
-def test_an_installed_package_runs_the_benchmark_of_the_checkout_it_is_called_in(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_installed_package_runs_the_benchmark_of_the_checkout_it_is_called_in(tmp_path: Path, capsys) -> None:
     write_benchmark(tmp_path / "checkout", "4")
     assert run_bench([], tmp_path / "site-packages", tmp_path / "checkout") == 4
     assert f"measuring the checkout {tmp_path / 'checkout'}, not the installed package" in capsys.readouterr().err
 
 
-def test_ctrl_c_leaves_the_benchmark_the_time_to_write_its_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_leaves_the_benchmark_the_time_to_write_its_report(tmp_path: Path, monkeypatch) -> None:
     write_benchmark(tmp_path, "4")
     wait, interrupts = subprocess.Popen.wait, iter([KeyboardInterrupt, KeyboardInterrupt])
 
@@ -42,7 +38,6 @@ def test_ctrl_c_leaves_the_benchmark_the_time_to_write_its_report(
         return wait(process, timeout)
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-
     assert run_bench([], tmp_path) == 4
 
 

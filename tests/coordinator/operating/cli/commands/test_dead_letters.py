@@ -20,6 +20,7 @@ from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of
 
 pytestmark = pytest.mark.redis
+CHECKED = "tests.support.topologies.checked_orders:topology"
 
 
 def letter(value: Any, reason: str = "not a number") -> bytes:
@@ -46,11 +47,8 @@ def url(redis_backend: Backend) -> str:
 ended = partial(txbatch, "dead-letters")
 
 
-def test_a_list_for_people_shows_reason_and_values_without_control_characters(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ended("list", "wc", "--redis", url, "--limit", "2") == 0
-    assert capsys.readouterr().out.splitlines() == [
+def test_a_list_for_people_shows_reason_and_values_without_control_characters(url: str, output) -> None:
+    assert output(f"dead-letters list wc --redis {url} --limit 2").splitlines() == [
         f"wc on {url}: 3 dead letters, committed up to txid 3",
         "1.0  check[1] <- lines/default: not a number",
         "    line = 'a\\x1b[31m'",
@@ -60,17 +58,11 @@ def test_a_list_for_people_shows_reason_and_values_without_control_characters(
     ]
 
 
-def test_a_list_as_json_continues_after_the_last_letter(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("list", "wc", "--redis", url, "--after", "1.0", "--limit", "1", "--json") == 0
-    first = json.loads(capsys.readouterr().out)
-    assert {name: first[name] for name in ("topology", "committed", "stored", "next")} == {
-        "topology": "wc",
-        "committed": 3,
-        "stored": 3,
-        "next": "1.1",
-    }
-    assert ended("list", "wc", "--redis", url, "--after", first["next"], "--json") == 0
-    second = json.loads(capsys.readouterr().out)
+def test_a_list_as_json_continues_after_the_last_letter(url: str, output) -> None:
+    first = json.loads(output(f"dead-letters list wc --redis {url} --after 1.0 --limit 1 --json"))
+    found = {name: first[name] for name in ("topology", "committed", "stored", "next")}
+    assert found == {"topology": "wc", "committed": 3, "stored": 3, "next": "1.1"}
+    second = json.loads(output(f"dead-letters list wc --redis {url} --after", first["next"], "--json"))
     assert second["next"] is None
     assert second["letters"] == [
         {
@@ -86,9 +78,7 @@ def test_a_list_as_json_continues_after_the_last_letter(url: str, capsys: pytest
     ]
 
 
-def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(url: str, capsys) -> None:
     assert ended("export", "wc", "--redis", url, "--until", "2") == 0
     shown = capsys.readouterr()
     assert [json.loads(line)["id"] for line in shown.out.splitlines()] == ["1.0", "1.1"]
@@ -98,57 +88,45 @@ def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(
     )
 
 
-def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("drop", "wc", "--redis", url, "--until", "2", "--yes") == 0
-    assert capsys.readouterr().out == f"topology 'wc': 2 dead letters up to txid 2 deleted on {url}\n"
-    assert ended("drop", "wc", "--redis", url, "--until", "2", "--yes", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"topology": "wc", "until": 2, "dropped": 0}
-    assert ended("list", "wc", "--redis", url) == 0
-    assert "3.0  check[1]" in capsys.readouterr().out
+def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, output) -> None:
+    said = output(f"dead-letters drop wc --redis {url} --until 2 --yes")
+    assert said == f"topology 'wc': 2 dead letters up to txid 2 deleted on {url}\n"
+    told = json.loads(output(f"dead-letters drop wc --redis {url} --until 2 --yes --json"))
+    assert told == {"topology": "wc", "until": 2, "dropped": 0}
+    assert "3.0  check[1]" in output(f"dead-letters list wc --redis {url}")
 
 
-def test_single_letters_are_dropped_and_the_others_stay(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_letters_are_dropped_and_the_others_stay(url: str, output) -> None:
     letters = ("--letter", "3.0", "--letter", "1.0")
-    assert ended("drop", "wc", "--redis", url, *letters, "--yes") == 0
-    assert capsys.readouterr().out == f"topology 'wc': 2 dead letters 1.0, 3.0 deleted on {url}\n"
-    assert ended("list", "wc", "--redis", url) == 0
-    assert [line.split(" ")[0] for line in capsys.readouterr().out.splitlines() if "<-" in line] == ["1.1"]
-    assert ended("drop", "wc", "--redis", url, "--letter", "1.1", "--yes", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
+    said = output(f"dead-letters drop wc --redis {url}", *letters, "--yes")
+    assert said == f"topology 'wc': 2 dead letters 1.0, 3.0 deleted on {url}\n"
+    assert [
+        line.split(" ")[0] for line in output(f"dead-letters list wc --redis {url}").splitlines() if "<-" in line
+    ] == ["1.1"]
+    told = json.loads(output(f"dead-letters drop wc --redis {url} --letter 1.1 --yes --json"))
+    assert told == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("drop", "wc", "--yes"), 2, "give either --until TXID, or --letter ID for each letter to delete"),
-        (("drop", "wc", "--until", "1", "--letter", "1.0"), 2, "give either --until TXID, or --letter ID"),
-        (("drop", "wc", "--letter", "1.0", "--letter", "2.0", "--yes"), 2, "topology 'wc' has no dead letter 2.0;"),
-        (("drop", "wc", "--letter", "1", "--yes"), 2, "--letter '1' is not the id of a dead letter"),
-        (
-            ("republish", "m:f", "--letter", "1.0", "--component", "check"),
-            2,
-            "--component and --letter exclude each other",
-        ),
-        (("list", "others"), 2, "topology 'others' is not stored on"),
-        (("export", "others"), 2, "topology 'others' is not stored on"),
-        (("drop", "others", "--until", "1", "--yes"), 2, "topology 'others' is not stored on"),
-        (
-            ("republish", "tests.support.topologies.checked_orders:topology", "-p", "input=README.md"),
-            2,
-            "topology 'checked_orders' is not stored on",
-        ),
-        (("list", "wc", "--after", "3"), 2, "--after '3' is not the id of a dead letter; give one as listed"),
-        (("drop", "wc", "--until", "4", "--yes"), 4, "were not dropped: txid 4 is not committed; the last one is 3"),
-        (("drop", "wc", "--until", "3"), 2, "Standard input is not a terminal to ask on; give --yes to delete"),
+        ("drop wc --yes", 2, "give either --until TXID, or --letter ID for each letter to delete"),
+        ("drop wc --until 1 --letter 1.0", 2, "give either --until TXID, or --letter ID"),
+        ("drop wc --letter 1.0 --letter 2.0 --yes", 2, "topology 'wc' has no dead letter 2.0;"),
+        ("drop wc --letter 1 --yes", 2, "--letter '1' is not the id of a dead letter"),
+        ("republish m:f --letter 1.0 --component check", 2, "--component and --letter exclude each other"),
+        ("list others", 2, "topology 'others' is not stored on"),
+        ("export others", 2, "topology 'others' is not stored on"),
+        ("drop others --until 1 --yes", 2, "topology 'others' is not stored on"),
+        (f"republish {CHECKED} -p input=README.md", 2, "topology 'checked_orders' is not stored on"),
+        ("list wc --after 3", 2, "--after '3' is not the id of a dead letter; give one as listed"),
+        ("drop wc --until 4 --yes", 4, "were not dropped: txid 4 is not committed; the last one is 3"),
+        ("drop wc --until 3", 2, "Standard input is not a terminal to ask on; give --yes to delete"),
     ],
 )
-def test_a_mistake_changes_nothing_and_is_explained(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, message: str
-) -> None:
-    assert ended(*arguments, "--redis", url) == code
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert ended("list", "wc", "--redis", url, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["stored"] == 3
+def test_a_mistake_changes_nothing_and_is_explained(url, output, complaint, *, arguments, code, message) -> None:
+    assert message in " ".join(complaint(f"dead-letters {arguments} --redis {url}", code=code).split())
+    assert json.loads(output(f"dead-letters list wc --redis {url} --json"))["stored"] == 3
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, output) -> None:
     store = RedisStore(url, "words")
     store.check_server()
     acquire(store, "e" * 32, topology="graph", source_fingerprint="files")
@@ -52,8 +52,7 @@ def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: py
         store._asked = Durability(DurabilityLevel.FSYNC)
         store.note_durable(1)
     store.close()
-    assert txbatch("status", "words", "--redis", url) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = output(f"status words --redis {url}").splitlines()
     assert lines[0] == f"words on {url}"
     assert {"  committed         up to txid 2", "  source            files"} <= set(lines)
     assert "  confirmed         up to txid 1 at durability fsync" in lines
@@ -62,10 +61,8 @@ def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: py
     assert receipt.endswith("durability memory")  # of txid 2, which nothing has confirmed yet
 
 
-def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("status", "words", "--redis", url, "--json") == 0
-
-    shown = json.loads(capsys.readouterr().out)
+def test_status_as_json(url: str, output) -> None:
+    shown = json.loads(output(f"status words --redis {url} --json"))
     assert NONCE in shown["fence"]
     assert {name: shown[name] for name in shown if name != "fence"} == {
         "topology_id": "words",
@@ -87,35 +84,24 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        (("status", "others"), "topology 'others' is not stored on URL"),
-        (("drop", "others", "--yes"), "topology 'others' is not stored on URL"),
-        (("status", "a:b"), "topology id 'a:b' is not a valid name"),
+        ("status others", "topology 'others' is not stored on URL"),
+        ("drop others --yes", "topology 'others' is not stored on URL"),
+        ("status a:b", "topology id 'a:b' is not a valid name"),
     ],
 )
-def test_an_unknown_topology(
-    url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], sentence: str
-) -> None:
-    assert txbatch(*command, "--redis", url) == 2
-    assert sentence.replace("URL", url) in capsys.readouterr().err
+def test_an_unknown_topology(url: str, redis_backend: Backend, complaint, command: str, sentence: str) -> None:
+    redis_backend.client().set("{others}:labels", "x")
+    assert sentence.replace("URL", url) in complaint(f"{command} --redis {url}")
+    assert redis_backend.client().exists("{others}:labels"), "what may be left of it"
 
 
 @pytest.mark.parametrize("also", [(), ("--also", "counts")])
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
-def test_drop_tells_how_many_keys_went_and_which_it_has_left(
-    url: str,
-    redis_backend: Backend,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    also: tuple[str, ...],
-    as_json: tuple[str, ...],
-) -> None:
+def test_drop_tells_how_many_keys_went_and_which_it_has_left(url, redis_backend, output, *, also, as_json) -> None:
     client = redis_backend.client()
     client.hset("{words}:counts", "a", "1")
     client.hset("{other}:counts", "a", "1")
-
-    assert txbatch("drop", "words", "--redis", url, "--yes", *also, *as_json) == 0
-
-    shown = capsys.readouterr().out
+    shown = output(f"drop words --redis {url} --yes", *also, *as_json)
     if as_json:
         left = [] if also else ["{words}:counts"]
         assert json.loads(shown) == {"topology": "words", "deleted_keys": 2 + bool(also), "left_keys": left}
@@ -126,15 +112,7 @@ def test_drop_tells_how_many_keys_went_and_which_it_has_left(
     assert client.exists("{words}:counts") == (not also)
 
 
-def test_what_is_left_of_a_topology_that_is_not_stored_is_named(url: str, redis_backend: Backend) -> None:
-    redis_backend.client().set("{others}:labels", "x")
-    assert txbatch("drop", "others", "--redis", url, "--yes") == 2
-    assert redis_backend.client().exists("{others}:labels")
-
-
-def test_drop_says_that_the_topology_was_running(
-    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drop_says_that_the_topology_was_running(url: str, redis_backend: Backend, capsys, monkeypatch) -> None:
     run = RedisStore(url, "words")
     run.acquire(nonce="ef" * 16, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
     other = RedisStore(url, "words2")
@@ -166,14 +144,11 @@ def test_drop_says_that_the_topology_was_running(
         ("SET", "{words}:txbatch:control", "text"),
     ],
 )
-def test_what_is_damaged_can_be_dropped_as_its_message_says(
-    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], damage: tuple[str, ...]
-) -> None:
+def test_what_is_damaged_can_be_dropped_as_its_message_says(url, redis_backend, complaint, damage) -> None:
     client = redis_backend.client()
     client.execute_command(*damage)
     if damage[2] != "coordinator:1":
-        assert txbatch("status", "words", "--redis", url) == 4
-        assert f"`txbatch drop words --redis {url}`" in capsys.readouterr().err
+        assert f"`txbatch drop words --redis {url}`" in complaint(f"status words --redis {url}", code=4)
     assert txbatch("drop", "words", "--redis", url, "--yes") == 0
     assert client.keys() == []
 
@@ -192,7 +167,7 @@ def test_what_is_damaged_can_be_dropped_as_its_message_says(
 def test_drop_asks_on_a_terminal_and_nobody_without_one(
     url: str,
     redis_backend: Backend,
-    capsys: pytest.CaptureFixture[str],
+    complaint,
     monkeypatch: pytest.MonkeyPatch,
     *,
     stdin: io.StringIO,
@@ -200,33 +175,26 @@ def test_drop_asks_on_a_terminal_and_nobody_without_one(
     kept: int,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
-
-    assert txbatch("drop", "words", "--redis", url) == code
-
-    assert ("Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err) is not stdin.isatty()
+    assert (
+        "Standard input is not a terminal to ask on; give --yes" in complaint(f"drop words --redis {url}", code=code)
+    ) is not stdin.isatty()
     assert redis_backend.client().dbsize() == kept
 
 
-def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, output) -> None:
     with EmbeddedServer(tmp_path / "data") as server:
         start(server.url)
-
     assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 0
     assert txbatch("drop", "words", "--data-dir", str(tmp_path / "data"), "--yes") == 0
-    assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 2
+    assert f"words on the private server in '{tmp_path / 'data'}'" in output(
+        "status words --data-dir", str(tmp_path / "data"), code=2
+    )
 
-    assert f"words on the private server in '{tmp_path / 'data'}'" in capsys.readouterr().out
 
-
-def test_a_suggested_drop_names_the_directory_that_was_given(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_suggested_drop_names_the_directory_that_was_given(tmp_path: Path, complaint) -> None:
     folder = str(tmp_path / "data")
     with EmbeddedServer(folder) as server:
         start(server.url)
         with redis.Redis.from_url(server.url) as client:
             client.hset("{words}:txbatch:control", "committed", "x")
-
-    assert txbatch("status", "words", "--data-dir", folder) == 4
-
-    assert f"`txbatch drop words --data-dir {folder}`" in capsys.readouterr().err
+    assert f"`txbatch drop words --data-dir {folder}`" in complaint(f"status words --data-dir {folder}", code=4)

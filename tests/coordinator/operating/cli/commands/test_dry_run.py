@@ -18,9 +18,7 @@ class BadStore(Store):
 
 
 def bad(input="input.txt"):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 2))
-    builder.set_committer_bolt("store", BadStore()).global_grouping("lines")
-    return builder.build()
+    return _stored_by(BadStore(), input, 2)
 """
 
 
@@ -41,18 +39,15 @@ class StoreParts(Store):
 
 
 def parts(input="input.txt"):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 9))
-    builder.set_committer_bolt("store", StoreParts()).global_grouping("lines")
-    return builder.build()
+    return _stored_by(StoreParts(), input, 9)
 """
 ended = partial(txbatch, "dry-run")
 
 
-def test_it_shows_the_first_batch_and_touches_no_server(folder: JobFolder, capsys, monkeypatch):
+def test_it_shows_the_first_batch_and_touches_no_server(folder: JobFolder, output, monkeypatch):
     folder.write_job()
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    assert ended("job_of_lines:topology", "-p", "lines_per_batch=2") == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert output("dry-run job_of_lines:topology -p lines_per_batch=2").splitlines() == [
         "lines: batch 1, not committed",
         "  lines (spout TextFiles): 2 tuples emitted",
         "    line='one'",
@@ -65,10 +60,9 @@ def test_it_shows_the_first_batch_and_touches_no_server(folder: JobFolder, capsy
     assert not (folder.path / ".txbatch").exists()
 
 
-def test_it_shows_as_many_batches_and_tuples_as_it_is_told(folder: JobFolder, capsys):
+def test_it_shows_as_many_batches_and_tuples_as_it_is_told(folder: JobFolder, output):
     folder.write_job()
-    assert ended("job_of_lines:topology", "-p", "lines_per_batch=2", "--batches", "5", "--limit", "1") == 0
-    shown = capsys.readouterr().out.splitlines()
+    shown = output("dry-run job_of_lines:topology -p lines_per_batch=2 --batches 5 --limit 1").splitlines()
     assert [line for line in shown if "batch" in line] == [
         "lines: batch 1, not committed",
         "lines: batch 2, not committed",
@@ -76,10 +70,9 @@ def test_it_shows_as_many_batches_and_tuples_as_it_is_told(folder: JobFolder, ca
     assert "    … 1 more" in shown
 
 
-def test_a_limit_is_for_all_parts_of_a_state_together(folder: JobFolder, capsys):
+def test_a_limit_is_for_all_parts_of_a_state_together(folder: JobFolder, output):
     folder.write_job(more=PARTS)
-    assert ended("job_of_lines:parts", "--limit", "3") == 0
-    shown = capsys.readouterr().out.splitlines()
+    shown = output("dry-run job_of_lines:parts --limit 3").splitlines()
     assert shown[shown.index("  would write") + 1 :] == [
         "    {lines}:by_line:one (hash), by store: 2 changes",
         "      'a' = 1",
@@ -89,16 +82,14 @@ def test_a_limit_is_for_all_parts_of_a_state_together(folder: JobFolder, capsys)
         "      … 1 more",
         "    … 1 part more of state by_line, by store: 2 changes",
     ]
-    assert ended("job_of_lines:parts", "--limit", "1", "--json") == 0
-    (batch,) = json.loads(capsys.readouterr().out)["batches"]
+    (batch,) = json.loads(output("dry-run job_of_lines:parts --limit 1 --json"))["batches"]
     assert [(each["count"], len(each["changes"])) for each in batch["writes"]] == [(2, 1)]
     assert batch["left_out"] == [{"component": "store", "state": "by_line", "parts": 2, "changes": 4}]
 
 
-def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder, capsys):
+def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder, output):
     folder.write_job(more=BAD_STORE)
-    assert ended("job_of_lines:topology", "--json", "--limit", "2") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output("dry-run job_of_lines:topology --json --limit 2"))
     (batch,) = told["batches"]
     assert batch["components"][0]["emitted"] == 3
     assert batch["components"][0]["tuples"][0] == {"stream": "default", "values": {"line": "one"}}
@@ -111,8 +102,7 @@ def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder
             "changes": [{"operation": "increment", "field": "all", "value": 3}],
         }
     ]
-    assert ended("job_of_lines:bad", "--json") == 1
-    assert json.loads(capsys.readouterr().out)["batches"][0]["writes"] is None
+    assert json.loads(output("dry-run job_of_lines:bad --json", code=1))["batches"][0]["writes"] is None
 
 
 def test_an_error_of_user_code_names_component_and_tuple_after_what_was_emitted(folder: JobFolder, capsys):
@@ -126,14 +116,12 @@ def test_an_error_of_user_code_names_component_and_tuple_after_what_was_emitted(
     assert "'one'" in shown.err
 
 
-def test_what_cannot_be_run_dry_and_an_empty_input_say_so(folder: JobFolder, capsys):
+def test_what_cannot_be_run_dry_and_an_empty_input_say_so(folder: JobFolder, capsys, output):
     folder.write("plain_job.py", PLAIN_JOB)
     assert ended("plain_job.py:topology", "--json") == 2
     shown = capsys.readouterr()
     assert (shown.out, "is a plain one" in shown.err) == ("", True)
     folder.write_job()
     folder.write("empty.txt", "")
-    assert ended("job_of_lines:topology", "-p", "input=empty.txt") == 0
-    assert capsys.readouterr().out == "lines: the input has no batch for now\n"
-    assert ended("job_of_lines:topology", "-p", "input=empty.txt", "--json") == 0
-    assert capsys.readouterr().out == '{"topology": "lines", "batches": []}\n'
+    assert output("dry-run job_of_lines:topology -p input=empty.txt") == "lines: the input has no batch for now\n"
+    assert output("dry-run job_of_lines:topology -p input=empty.txt --json") == '{"topology": "lines", "batches": []}\n'

@@ -14,32 +14,23 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_init_writes_a_project_and_says_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("init", "shop") == 0
-
-    said = capsys.readouterr().out
+def test_init_writes_a_project_and_says_what_to_do_next(tmp_path: Path, output) -> None:
+    said = output("init shop")
     assert said.startswith("shop/ has a topology, its tests and sample data in 9 files. Next:\n")
     assert "  txbatch run shop.topology:topology " in said
     assert (tmp_path / "shop" / "shop" / "topology.py").is_file()
 
 
-def test_a_name_that_is_not_fit_ends_with_2_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert txbatch("init", "My-Shop") == 2
-
-    assert capsys.readouterr().err.startswith("txbatch: project name 'My-Shop' is not a package name;")
+def test_a_name_that_is_not_fit_ends_with_2_and_writes_nothing(tmp_path: Path, complaint) -> None:
+    assert complaint("init My-Shop").startswith("txbatch: project name 'My-Shop' is not a package name;")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_ends_with_2_and_the_reason(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_ends_with_2_and_the_reason(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "shop")
 
     monkeypatch.setattr(Path, "mkdir", refused)
-
     assert txbatch("init", "shop") == 2
     assert (
         "txbatch: project 'shop' cannot be written: [Errno 13] Permission denied: 'shop'; nothing of it is left\n"

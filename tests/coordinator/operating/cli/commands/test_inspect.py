@@ -15,7 +15,6 @@ from state.records.transaction_story import AttemptStory, ComponentStory, Transa
 from state.redis_admin.pulse import PulseSender
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
-from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 STORY = TransactionStory(
@@ -51,9 +50,8 @@ class TestOnAServer:
         yield redis_backend.url
         store.close()
 
-    def test_a_committed_transaction_is_shown_whole(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("inspect", "words", "1", "--redis", url) == 0
-        shown = capsys.readouterr().out
+    def test_a_committed_transaction_is_shown_whole_and_as_json(self, url: str, output) -> None:
+        shown = output(f"inspect words 1 --redis {url}")
         assert "state             committed, exactly once; the last committed one is 2" in shown
         assert "receipt           attempt 00000000000003e9, digest " in shown
         assert "group             2 transactions, 1 to 2, in one commit" in shown
@@ -64,10 +62,7 @@ class TestOnAServer:
         assert " 400 ms  failed, worker lost: an executor is gone" in shown
         assert " 515 ms  committed" in shown
         assert "count: 10 from lines/default, 4 out on default, 1 refused, 2.5 ms" in shown
-
-    def test_as_json(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("inspect", "words", "1", "--redis", url, "--json") == 0
-        found = json.loads(capsys.readouterr().out)
+        found = json.loads(output(f"inspect words 1 --redis {url} --json"))
         assert (found["state"], found["metadata"]) == ("committed", {"coordinator": ["in.txt", 0, 5]})
         assert (found["receipt"]["attempt_id"], found["receipt"]["last_txid"]) == ("00000000000003e9", 2)
         assert [each["failed"] for each in found["story"]["attempts"]] == ["worker lost", ""]
@@ -81,15 +76,11 @@ class TestOnAServer:
             ("4", "state             not cut yet, as far as is stored; the last committed one is 2"),
         ],
     )
-    def test_what_is_not_told_or_not_committed(
-        self, url: str, capsys: pytest.CaptureFixture[str], txid: str, said: str
-    ) -> None:
-        assert txbatch("inspect", "words", txid, "--redis", url) == 0
-        assert said in capsys.readouterr().out
+    def test_what_is_not_told_or_not_committed(self, url: str, output, txid: str, said: str) -> None:
+        assert said in output(f"inspect words {txid} --redis {url}")
 
-    def test_an_unknown_topology(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("inspect", "others", "1", "--redis", url) == 2
-        assert "topology 'others' is not stored on" in capsys.readouterr().err
+    def test_an_unknown_topology(self, url: str, complaint) -> None:
+        assert "topology 'others' is not stored on" in complaint(f"inspect others 1 --redis {url}")
 
 
 @pytest.mark.parametrize(
@@ -144,24 +135,19 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
 
 
 @pytest.mark.redis
-def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
-    redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(redis_backend: Backend, output) -> None:
     from coordinator.testing.cluster.cluster import LocalCluster
     from tests.support.topologies.refusing import refusing
 
     with LocalCluster(redis_url=redis_backend.url) as cluster:
         cluster.submit(refusing([[1, 3]])).run_until_idle()
         cluster.submit(refusing([[1, 3]]), republish_letters="all").run_until_idle()
-    assert txbatch("inspect", "refusing", "2", "--redis", str(redis_backend.url)) == 0
-    shown = capsys.readouterr().out
+    shown = output(f"inspect refusing 2 --redis {redis_backend.url}")
     assert "contained         nothing of the input, which continues after it: it published what had been set" in shown
 
 
 @pytest.mark.redis
-def test_a_dry_run_shows_the_tuples_at_each_component(
-    redis_backend: Backend, capsys: pytest.CaptureFixture[str], tmp_path
-) -> None:
+def test_a_dry_run_shows_the_tuples_at_each_component(redis_backend: Backend, output, tmp_path) -> None:
     from coordinator.testing.cluster.cluster import LocalCluster
     from examples.word_count import topology
 
@@ -170,8 +156,7 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
         cluster.submit(topology(str(tmp_path / "in.txt"), 1)).run_until_idle()
     given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1")
     command = ("dry-run", "examples.word_count:topology", "--txid", "1", *given, "--redis", str(redis_backend.url))
-    assert txbatch(*command, "--limit", "1") == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert output(*command, "--limit", "1").splitlines() == [
         f"contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
         "word_count: batch 1, not committed",
         "  lines (spout TextFiles): 1 tuple emitted",
@@ -185,7 +170,6 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
         "      'a' += 1",
         "      … 1 more",
     ]
-    assert txbatch(*command, "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(output(*command, "--json"))
     assert shown["contained"] == [f"{tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4"]
     assert [each["count"] for each in shown["batches"][0]["writes"]] == [2]

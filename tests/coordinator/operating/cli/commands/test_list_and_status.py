@@ -14,56 +14,29 @@ from coordinator.operating.cli.commands.status import lines, plain, view, watch_
 from coordinator.operating.cli.run_lines import moment, watch_line
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
-from state.records.run_pulse import (
-    ComponentFigures,
-    LastFailure,
-    RunFigures,
-    RunIdentity,
-    RunPulse,
-    RunState,
-    Spread,
-    to_json,
-)
+from state.records import run_pulse
 from state.records.topology_overview import TopologyOverview
 from state.redis_admin.pulse import PulseSender
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
-from tests.support.cli.in_process import txbatch
+from tests.support.dashboard import stored
+from tests.support.dashboard.stored import NOW
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
-NOW = 1_000_000.0
-RUN = RunIdentity(
-    fence="1:ab",
-    host="node7",
-    pid=4711,
-    user="ann",
-    started_at=NOW - 200,
-    versions={"python": "3.12.1", "pyspark": "4.1.0"},
-    master="local[4]",
-    durability="fsync",
-)
-FIGURES = RunFigures(
-    at=NOW,
-    state=RunState.RUNNING,
-    last_txid=42,
-    committed=40,
-    attempts=50,
-    window={"waiting": 1, "processing": 2, "processed": 3, "committing": 4},
-    transactions_per_s=12.5,
-    tuples_per_s=12_500.0,
-    lag_s=0.4,
-    fraction=0.25,
-    latency_s=Spread(40, 0.41, 0.8, 0.9, 1.0),
-    commit_s=Spread(10, 0.0021, 0.004, 0.004, 0.004),
-    components={"count": ComponentFigures(1_000, 500, 3, 0, 1.5)},
-    failures={"worker lost": 1, "lower failed": 2},
-    last_failure=LastFailure(17, "17:00ff", "worker lost", "an executor is gone", NOW - 65),
+RUN = replace(stored.RUN, started_at=NOW - 200, versions={"python": "3.12.1", "pyspark": "4.1.0"})
+FIGURES = replace(
+    stored.FIGURES,
+    wave_s=run_pulse.Spread(),
+    failed_attempts=0,
+    dead_letters=0,
+    components={"count": run_pulse.ComponentFigures(1_000, 500, 3, 0, 1.5)},
+    last_failure=run_pulse.LastFailure(17, "17:00ff", "worker lost", "an executor is gone", NOW - 65),
 )
 STORED = TopologyOverview("words", NOW, 42, "g", "1:ab", "graph", "files", 3)
 
 
-def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> TopologyOverview:
-    return replace(STORED, pulse=RunPulse(RUN, now, now.at), connected=connected, at=at)
+def seen(now: run_pulse.RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> TopologyOverview:
+    return replace(STORED, pulse=run_pulse.RunPulse(RUN, now, now.at), connected=connected, at=at)
 
 
 def test_a_time_is_shown_in_the_readers_zone_with_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +63,7 @@ class TestStatus:
 
     def test_a_run_that_waits_for_executors_says_for_how_many(self) -> None:
         story = "waiting for executors: 0 registered, asked for 2 of 8 GiB"
-        found = seen(replace(FIGURES, state=RunState.WITHOUT_EXECUTORS, cluster=story))
+        found = seen(replace(FIGURES, state=run_pulse.RunState.WITHOUT_EXECUTORS, cluster=story))
         shown = "\n".join(lines(found, choose_server("redis://h:1", None)))
         assert "  run               waiting for executors on node7, pid 4711" in shown
         assert f"  cluster           {story}" in shown
@@ -102,12 +75,15 @@ class TestStatus:
         [
             (seen(at=NOW + 100, connected=0), "silent for 1 min 40 s: it was killed, or cannot reach this server"),
             (
-                replace(seen(connected=0), pulse=RunPulse(RUN, FIGURES, NOW, is_gone=True)),
+                replace(seen(connected=0), pulse=run_pulse.RunPulse(RUN, FIGURES, NOW, is_gone=True)),
                 "killed: its process is gone, and it did not say that it ended; it was last running, on node7",
             ),
-            (seen(replace(FIGURES, state=RunState.DONE), at=NOW + 60), "done 1 min ago, after 3 min 20 s, on node7"),
             (
-                seen(replace(FIGURES, state=RunState.FAILED, error="disk full\x1b[2J")),
+                seen(replace(FIGURES, state=run_pulse.RunState.DONE), at=NOW + 60),
+                "done 1 min ago, after 3 min 20 s, on node7",
+            ),
+            (
+                seen(replace(FIGURES, state=run_pulse.RunState.FAILED, error="disk full\x1b[2J")),
                 r"failed 1.0 s ago, after 3 min 20 s, on node7, pid 4711, as ann: disk full\x1b[2J",
             ),
             (replace(seen(), pulse=None, connected=0), "no run is known"),
@@ -140,20 +116,20 @@ class TestWatch:
         return slept
 
     def test_off_a_terminal_it_prints_lines_until_the_run_ends(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.watched(seen(), seen(replace(FIGURES, state=RunState.DONE))) == [5.0]
+        assert self.watched(seen(), seen(replace(FIGURES, state=run_pulse.RunState.DONE))) == [5.0]
         first, last = capsys.readouterr().out.splitlines()
         assert first.startswith("words: running · txid 42 · 12.5 transactions/s, 12,500 tuples/s, commit lag 0.4 s")
         assert first.endswith("1 waiting, 2 processing, 3 processed, 4 committing")
         assert last.startswith("words: txid 42 · done 1.0 s ago")
 
     def test_as_json_it_prints_a_line_a_second(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.watched(seen(), seen(replace(FIGURES, state=RunState.DONE)), as_json=True) == [1.0]
+        assert self.watched(seen(), seen(replace(FIGURES, state=run_pulse.RunState.DONE)), as_json=True) == [1.0]
         states = [json.loads(line)["run"]["now"]["state"] for line in capsys.readouterr().out.splitlines()]
         assert states == ["running", "done"]
 
     def test_a_server_that_is_away_is_waited_for(self, capsys: pytest.CaptureFixture[str]) -> None:
         away = StateUnreachableError("server redis://h did not answer")
-        self.watched(seen(), away, away, seen(replace(FIGURES, state=RunState.DONE)))
+        self.watched(seen(), away, away, seen(replace(FIGURES, state=run_pulse.RunState.DONE)))
         told = capsys.readouterr().err.splitlines()
         assert told == ["txbatch: server redis://h did not answer; still watching, Ctrl-C ends it"] * 2
 
@@ -179,36 +155,25 @@ class TestOnAServer:
         sender = PulseSender(store)
         run = replace(RUN, fence=sender.fence)
         figures = replace(FIGURES, at=time.time())
-        sender.send({"run": to_json(run), "now": to_json(figures), "seen": str(time.time())})
+        sender.send({"run": run_pulse.to_json(run), "now": run_pulse.to_json(figures), "seen": str(time.time())})
         yield redis_backend.url
         store.close()
 
-    def test_list_shows_a_row_for_each_topology(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("list", "--redis", url) == 0
-        heading, row = capsys.readouterr().out.splitlines()
+    def test_list_shows_a_row_for_each_topology_as_json_too(self, url: str, output) -> None:
+        heading, row = output(f"list --redis {url}").splitlines()
         assert heading.split() == ["TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE"]
         assert row.split()[:3] == ["words", "1", "running"]
         assert row.endswith("12.5  node7:4711")
-
-    def test_list_as_json(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("list", "--redis", url, "--json") == 0
-        (found,) = json.loads(capsys.readouterr().out)
+        (found,) = json.loads(output(f"list --redis {url} --json"))
         assert (found["topology_id"], found["committed_txid"], found["standing"]) == ("words", 1, "running")
         assert (found["host"], found["pid"], found["lag_s"], found["ended_at"]) == ("node7", 4711, 0.4, None)
 
-    def test_an_empty_server(self, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("list", "--redis", str(redis_backend.url)) == 0
-        assert capsys.readouterr().out == f"no topology is stored on {redis_backend.url}\n"
+    def test_an_empty_server(self, redis_backend: Backend, output) -> None:
+        assert output(f"list --redis {redis_backend.url}") == f"no topology is stored on {redis_backend.url}\n"
 
-    def test_status_says_whose_word_level_service_is(
-        self, url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_status_of_a_run_says_whose_word_level_service_is(self, url: str, output, redis_backend: Backend) -> None:
+        assert "run               running on node7, pid 4711, as ann" in output(f"status words --redis {url}")
         redis_backend.client().hset("{words}:txbatch:control", "durable_service", "1")
-        assert txbatch("status", "words", "--redis", url) == 0
-        shown = capsys.readouterr().out
+        shown = output(f"status words --redis {url}")
         assert "durability service (the service's contract, as the run's user said)" in shown
         assert "confirmed         up to txid 1 by the service's contract, as the run's user said" in shown
-
-    def test_status_of_a_run(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert txbatch("status", "words", "--redis", url) == 0
-        assert "run               running on node7, pid 4711, as ann" in capsys.readouterr().out

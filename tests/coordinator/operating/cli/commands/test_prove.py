@@ -21,9 +21,7 @@ class KeepingStore(Store):
 
 
 def keeping(input="input.txt", lines_per_batch=2):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
-    builder.set_committer_bolt("store", KeepingStore()).global_grouping("lines")
-    return builder.build()
+    return _stored_by(KeepingStore(), input, lines_per_batch)
 
 
 class KeepsAll(Store):
@@ -55,32 +53,25 @@ class FirstOfSet(OnePerTask):
 
 
 def hashes(input="input.txt", lines_per_batch=2):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
-    builder.set_bolt("each", FirstOfSet()).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", KeepsAll()).global_grouping("each")
-    return builder.build()
+    return _stored_by(KeepsAll(), input, lines_per_batch, each=FirstOfSet())
 
 
 def tasks(input="input.txt", lines_per_batch=2):
-    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
-    builder.set_bolt("each", OnePerTask(), parallelism=2).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", Store()).global_grouping("each")
-    return builder.build()
+    return _stored_by(Store(), input, lines_per_batch, each=OnePerTask(), tasks=2)
 """
 ended = partial(txbatch, "prove")
 
 
-def test_a_topology_that_bears_everything_ends_with_0_and_a_sentence(folder: JobFolder, capsys) -> None:
+def test_a_topology_that_bears_everything_ends_with_0_and_a_sentence(folder: JobFolder, output) -> None:
     folder.write_job()
-    assert ended("job_of_lines:topology", "-p", "lines_per_batch=1", "--seeds", "5") == 0
-    assert capsys.readouterr().out == "lines: the same state under every schedule; 3 transactions, 5 seeds\n"
+    said = output("prove job_of_lines:topology -p lines_per_batch=1 --seeds 5")
+    assert said == "lines: the same state under every schedule; 3 transactions, 5 seeds\n"
     assert not (folder.path / ".txbatch").exists()
 
 
-def test_a_mistake_ends_with_1_and_its_line(folder: JobFolder, capsys) -> None:
+def test_a_mistake_ends_with_1_and_its_line(folder: JobFolder, output) -> None:
     folder.write_job(more=KEEPING)
-    assert ended("job_of_lines.py:keeping") == 1
-    shown = capsys.readouterr().out.splitlines()
+    shown = output("prove job_of_lines.py:keeping", code=1).splitlines()
     assert shown[0] == "lines: not proved; 2 transactions, 0 seeds"
     assert "KeepingStore.known has changed (certain)" in shown[2]
     file, line = shown[3].removeprefix("  at ").rsplit(":", 1)
@@ -90,40 +81,36 @@ def test_a_mistake_ends_with_1_and_its_line(folder: JobFolder, capsys) -> None:
 @pytest.mark.parametrize(
     "target", [pytest.param("job_of_lines:hashes", marks=pytest.mark.nightly), "job_of_lines.py:hashes"]
 )
-def test_a_result_that_depends_on_the_hash_seed_is_found(folder: JobFolder, capsys, target: str) -> None:
+def test_a_result_that_depends_on_the_hash_seed_is_found(folder: JobFolder, output, target: str) -> None:
     folder.write_job(more=KEEPING)
-    assert ended(target) == 1
-    assert "\nhashes 'each': with another hash seed, txid 1 emits [" in capsys.readouterr().out
+    assert "\nhashes 'each': with another hash seed, txid 1 emits [" in output(f"prove {target}", code=1)
     assert ended(target, "--keep-hashes", "--seeds", "2") == 0
 
 
-def test_a_failing_schedule_is_printed_with_the_command_that_plays_it_again(folder: JobFolder, capsys) -> None:
+def test_a_failing_schedule_is_printed_with_the_command_that_plays_it_again(folder: JobFolder, output) -> None:
     folder.write_job(more=KEEPING)
-    assert ended("job_of_lines:tasks", "-p", "lines_per_batch=3", "--json") == 1
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output("prove job_of_lines:tasks -p lines_per_batch=3 --json", code=1))
     assert (told["holds"], told["failing_seed"] is None, bool(told["story"])) == (False, False, True)
     assert [found["mistake"] for found in told["mistakes"]] == ["tasks"]
     assert told["again"].startswith("txbatch prove job_of_lines:tasks -p lines_per_batch=3 --seeds 1 --seed ")
     _, _, *arguments = told["again"].split()
-    assert ended(*arguments) == 1
-    assert f"again: {told['again']}" in capsys.readouterr().out
+    assert f"again: {told['again']}" in output("prove", *arguments, code=1)
 
 
 @pytest.mark.parametrize(("target", "why"), [("plain_job:topology", "is a plain one"), ("job_of_lines:none", "has no")])
-def test_what_cannot_be_proved_ends_with_2(folder: JobFolder, capsys, target: str, why: str) -> None:
+def test_what_cannot_be_proved_ends_with_2(folder: JobFolder, complaint, target: str, why: str) -> None:
     folder.write_job()
     folder.path.joinpath("plain_job.py").write_text(PLAIN_JOB)
-    assert ended(target) == 2
-    assert why in capsys.readouterr().err
+    assert why in complaint(f"prove {target}")
 
 
-def test_an_error_of_a_quiet_run_is_that_of_a_run(folder: JobFolder, capsys) -> None:
+def test_an_error_of_a_quiet_run_is_that_of_a_run(folder: JobFolder, complaint) -> None:
     folder.write_job(more="\n\ndef raising(input='input.txt'):\n    raise KeyError('no such key')\n")
-    assert ended("job_of_lines:raising") == 2
-    assert "no such key" in capsys.readouterr().err
+    assert "no such key" in complaint("prove job_of_lines:raising")
 
 
-def test_no_more_batches_than_asked_for_are_run_and_the_rest_is_named(folder: JobFolder, capsys) -> None:
+def test_no_more_batches_than_asked_for_are_run_and_the_rest_is_named(folder: JobFolder, output) -> None:
     folder.write_job()
-    assert ended("job_of_lines:topology", "-p", "lines_per_batch=1", "--batches", "2", "--seeds", "2") == 0
-    assert "2 transactions (the input has more), 2 seeds" in capsys.readouterr().out
+    assert "2 transactions (the input has more), 2 seeds" in output(
+        "prove job_of_lines:topology -p lines_per_batch=1 --batches 2 --seeds 2"
+    )

@@ -13,7 +13,6 @@ from state.commits.quarantine import SetAside
 from state.commits.write_set import WriteSet
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
-from tests.support.cli.in_process import txbatch
 from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import acquire, attempt, record_of
 
@@ -34,17 +33,12 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def test_list_has_a_line_for_each_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("quarantine", "list", "words", "--redis", url) == 0
-    first, second = capsys.readouterr().out.splitlines()
+def test_list_has_a_line_for_each_batch_its_json_all_of_it_and_status_their_number(url: str, output) -> None:
+    first, second = output(f"quarantine list words --redis {url}").splitlines()
     assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
     assert first.endswith("5 attempts  ValueError: no number")
     assert second.startswith("txid      2")
-
-
-def test_list_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(output(f"quarantine list words --redis {url} --json"))
     assert shown["topology"] == "words"
     assert shown["quarantined"][1] == {
         "txid": 2,
@@ -54,31 +48,28 @@ def test_list_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "attempts": 5,
         "reason": "ValueError: no number",
     }
+    assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in output(
+        f"status words --redis {url}"
+    )
 
 
-def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("quarantine", "show", "words", "2", "--redis", url) == 0
-    shown = capsys.readouterr().out
+def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_one_line(url, output) -> None:
+    shown = output(f"quarantine show words 2 --redis {url}")
     assert "  failed in         parse[1], 5 attempts\n" in shown
     assert "  tuple             ('x',)\n" in shown
     assert "  contained         coordinator: {'file': b'a', 'range': (1, 2)}\n" in shown
     assert "  contained         partition.0: 7\n" in shown
     assert "  | Traceback\n  | ValueError: no number\n" in shown
-
-
-def test_show_as_json_is_one_line_whatever_the_metadata(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("quarantine", "show", "words", "2", "--redis", url, "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(output(f"quarantine show words 2 --redis {url} --json"))
     assert (shown["txid"], shown["batch"]["number"], shown["source_fingerprint"]) == (2, 2, "source-1")
 
 
-def test_drop_gives_batches_up(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("quarantine", "drop", "words", "--txid", "2", "--redis", url, "--yes") == 0
-    assert capsys.readouterr().out == "1 record dropped from the quarantine of 'words': txid 2\n"
-    assert txbatch("quarantine", "drop", "words", "--all", "--redis", url, "--yes", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"topology": "words", "dropped": [1]}
-    assert txbatch("quarantine", "list", "words", "--redis", url) == 0
-    assert capsys.readouterr().out == "topology 'words' has no quarantined batches\n"
+def test_drop_gives_batches_up(url: str, output) -> None:
+    said = output(f"quarantine drop words --txid 2 --redis {url} --yes")
+    assert said == "1 record dropped from the quarantine of 'words': txid 2\n"
+    told = json.loads(output(f"quarantine drop words --all --redis {url} --yes --json"))
+    assert told == {"topology": "words", "dropped": [1]}
+    assert output(f"quarantine list words --redis {url}") == "topology 'words' has no quarantined batches\n"
 
 
 @pytest.mark.parametrize(
@@ -92,18 +83,12 @@ def test_drop_gives_batches_up(url: str, capsys: pytest.CaptureFixture[str]) -> 
         (("list", "others"), "topology 'others' is not stored on"),
     ],
 )
-def test_mistakes_are_refused(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
-) -> None:
-    assert txbatch("quarantine", *arguments, "--redis", url) == 2
-    assert said in capsys.readouterr().err
-    assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
-    assert len(json.loads(capsys.readouterr().out)["quarantined"]) == 2
+def test_mistakes_are_refused(url: str, output, complaint, arguments: tuple[str, ...], said: str) -> None:
+    assert said in complaint("quarantine", *arguments, "--redis", url)
+    assert len(json.loads(output(f"quarantine list words --redis {url} --json"))["quarantined"]) == 2
 
 
-def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(
-    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(url: str, complaint, monkeypatch) -> None:
     def somebody_else_is_faster(question: str) -> bool:
         store = RedisStore(url, "words")
         assert admin_of(store).discard(store.quarantined()[1])
@@ -111,27 +96,20 @@ def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(
         return True
 
     monkeypatch.setattr(quarantine, "ask", somebody_else_is_faster)
-    assert txbatch("quarantine", "drop", "words", "--all", "--redis", url) == 2
-    told = capsys.readouterr().err
+    told = complaint(f"quarantine drop words --all --redis {url}")
     assert "quarantined txid 2 of topology 'words' is no longer there" in told
     assert "dropped before it: 1" in told
 
 
-def test_status_counts_them(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("status", "words", "--redis", url) == 0
-    assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in capsys.readouterr().out
-
-
-def test_republishing_does_not_take_a_running_topology_over(
-    url: str, capsys: pytest.CaptureFixture[str], folder: object
-) -> None:
+def test_republishing_does_not_take_a_running_topology_over(url: str, complaint, folder: object) -> None:
     folder.write_job()  # type: ignore[attr-defined]
     run = RedisStore(url, "words")
     acquire(run, "c" * 32)
     try:
         arguments = ("job_of_lines:topology", "-p", "topology_id=words", "--all", "--redis", url)
-        assert txbatch("quarantine", "republish", *arguments) == 2
-        assert "topology 'words' is running, and republishing would take it over" in capsys.readouterr().err
+        assert "topology 'words' is running, and republishing would take it over" in complaint(
+            "quarantine republish", *arguments
+        )
         run.confirm()
     finally:
         run.close()

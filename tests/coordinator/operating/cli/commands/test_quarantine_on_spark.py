@@ -55,7 +55,6 @@ def test_poison_is_quarantined_and_republished_with_fixed_code(tmp_path: Path) -
     lines[57] = lines[123] = "poison"
     folder.write("input.txt", "\n".join(lines))
     spark = ("job_of_lines:parsed", "--master", "local[2]")
-
     run = txbatch(tmp_path, "run", *spark, "--on-poison", "quarantine", "--max-attempts", "2", "--json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["quarantined"] == [6, 13]
@@ -64,16 +63,13 @@ def test_poison_is_quarantined_and_republished_with_fixed_code(tmp_path: Path) -
         "lines`"
     )
     assert counted(tmp_path) == 180
-
     still = txbatch(tmp_path, "quarantine", "republish", *spark, "--txid", "6")
     assert (still.returncode, "ValueError: poison" in still.stderr) == (1, True)
     assert counted(tmp_path) == 180
-
     again = txbatch(tmp_path, "quarantine", "republish", *spark, "--all", "-p", "is_fixed=true", "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["republished"] == [{"quarantined": 6, "txid": 21}, {"quarantined": 13, "txid": 22}]
     assert counted(tmp_path) == 200
     assert txbatch(tmp_path, "quarantine", "list", "lines").stdout == "topology 'lines' has no quarantined batches\n"
-
     again = txbatch(tmp_path, "run", *spark, "--json")
     assert (again.returncode, json.loads(again.stdout)["committed"]) == (0, 0)

@@ -43,9 +43,8 @@ def url(redis_backend: Backend) -> str:
 ended = partial(txbatch, "state")
 
 
-def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("list", "typed", "--redis", url) == 0
-    head, columns, *rows = capsys.readouterr().out.splitlines()
+def test_a_list_shows_every_state_with_its_key_type_and_size_and_for_programs_in_one_line(url: str, output) -> None:
+    head, columns, *rows = output(f"state list typed --redis {url}").splitlines()
     assert head == f"typed on {url}: 13 states, committed up to txid 8"
     assert columns.split() == ["KEY", "KIND", "HOLDS", "ENTRIES"]
     assert {" ".join(row.split()) for row in rows} == {
@@ -63,11 +62,7 @@ def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, capsys: p
         "{typed}:views:<date> hash str -> int 7 in 7 parts, expiring",
         "{typed}:visitors:<str> hyperloglog str 7 in 7 parts",
     }
-
-
-def test_a_list_for_programs_is_one_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("list", "typed", "--redis", url, "--json") == 0
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = output(f"state list typed --redis {url} --json").splitlines()
     told = json.loads(line)
     assert (told["topology"], told["committed"]) == ("typed", 8)
     (best,) = [state for state in told["states"] if state["name"] == "best"]
@@ -101,10 +96,9 @@ def test_a_list_for_programs_is_one_line(url: str, capsys: pytest.CaptureFixture
     ids=" ".join,
 )
 def test_entries_are_shown_as_declared_the_best_scores_first_and_different_members_counted(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
+    url: str, output, arguments: list[str], lines: list[str]
 ) -> None:
-    assert ended("get", "typed", *arguments, "--redis", url) == 0
-    assert capsys.readouterr().out.splitlines() == lines
+    assert output("state get typed", *arguments, "--redis", url).splitlines() == lines
 
 
 @pytest.mark.parametrize(
@@ -119,11 +113,8 @@ def test_entries_are_shown_as_declared_the_best_scores_first_and_different_membe
     ],
     ids=["state", "field", "no parts", "part", "missing part", "no part"],
 )
-def test_what_is_not_there_is_named(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    assert ended("get", "typed", *arguments, "--redis", url) == 2
-    assert message in capsys.readouterr().err
+def test_what_is_not_there_is_named(url: str, complaint, arguments: list[str], message: str) -> None:
+    assert message in complaint("state get typed", *arguments, "--redis", url)
 
 
 def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,17 +124,15 @@ def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.Capture
     assert "more than these 2" in shown.err
 
 
-def test_what_a_count_is_made_of_is_shown_on_request(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("get", "typed", "unique", "--raw", "--redis", url) == 0
-    assert base64.b64decode(json.loads(capsys.readouterr().out)["base64"]).startswith(b"HYLL")
+def test_what_a_count_is_made_of_is_shown_on_request(url: str, output) -> None:
+    assert base64.b64decode(json.loads(output(f"state get typed unique --raw --redis {url}"))["base64"]).startswith(
+        b"HYLL"
+    )
 
 
-def test_an_export_goes_through_a_link_and_a_pipe_and_leaves_both(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_goes_through_a_link_and_a_pipe_and_leaves_both(url: str, tmp_path: Path, output) -> None:
     """A file of ours took their place: as root, that of a device, too."""
-    assert ended("export", "typed", "--redis", url) == 0
-    expected = capsys.readouterr().out
+    expected = output(f"state export typed --redis {url}")
     (tmp_path / "link").symlink_to("file")
     assert ended("export", "typed", "--redis", url, "-o", str(tmp_path / "link")) == 0
     assert ((tmp_path / "link").is_symlink(), (tmp_path / "file").read_text()) == (True, expected)
@@ -155,49 +144,37 @@ def test_an_export_goes_through_a_link_and_a_pipe_and_leaves_both(
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_scores_are_exported_as_numbers(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("export", "typed", "--redis", url) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_scores_are_exported_as_numbers(url: str, output) -> None:
+    lines = [json.loads(line) for line in output(f"state export typed --redis {url}").splitlines()]
     assert [line["score"] for line in lines if line.get("state") == "fewest"] == [1, 2, 3]
 
 
-def test_an_export_is_imported_under_the_same_id_or_another(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_is_imported_under_the_same_id_or_another(url: str, tmp_path: Path, output, complaint) -> None:
     file = tmp_path / "typed.jsonl"
-    assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
-    assert "exported topology 'typed' as of txid 8" in capsys.readouterr().err
+    assert "exported topology 'typed' as of txid 8" in complaint(f"state export typed --redis {url} -o {file}", code=0)
     assert [path.name for path in tmp_path.iterdir()] == ["typed.jsonl"]
-    assert ended("import", "typed", str(file), "--redis", url) == 2
-    said = capsys.readouterr().err
+    said = complaint(f"state import typed {file} --redis {url}")
     assert "exists on" in said
     assert "`txbatch explain import-refused` says more" in said
-    assert ended("import", "typed", str(file), "--replace", "--redis", url, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output(f"state import typed {file} --replace --redis {url} --json"))
     assert (told["topology"], told["committed"], told["lines"]) == ("typed", 8, file.read_text().count("\n"))
-    assert ended("import", "copy", str(file), "--redis", url) == 2
-    assert "is an export of topology 'typed', not of 'copy'" in capsys.readouterr().err
-    assert ended("import", "copy", str(file), "--rename", "--redis", url) == 0
-    assert "topology 'copy' is as of txid 8" in capsys.readouterr().out
-    assert ended("get", "copy", "counts", "wörd/0", "--redis", url) == 0
-    assert capsys.readouterr().out == "6\n"
+    assert "is an export of topology 'typed', not of 'copy'" in complaint(f"state import copy {file} --redis {url}")
+    assert "topology 'copy' is as of txid 8" in output(f"state import copy {file} --rename --redis {url}")
+    assert output(f"state get copy counts wörd/0 --redis {url}") == "6\n"
 
 
-def test_a_running_topology_is_not_taken_over_unless_asked(
-    url: str, tmp_path: Path, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_running_topology_is_not_taken_over_unless_asked(url, tmp_path, redis_backend, complaint) -> None:
     file = tmp_path / "typed.jsonl"
     assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
     running = redis_backend.client(single_connection_client=True)
     running.client_setname("txbatch:run:typed")
-    assert ended("import", "typed", str(file), "--replace", "--redis", url) == 2
-    assert "'typed' is running, and an import would take it over" in capsys.readouterr().err
+    assert "'typed' is running, and an import would take it over" in complaint(
+        f"state import typed {file} --replace --redis {url}"
+    )
     assert ended("import", "typed", str(file), "--replace", "--fence", "--redis", url) == 0
 
 
-def test_an_import_into_a_new_data_directory_starts_its_server(
-    url: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_an_import_into_a_new_data_directory_starts_its_server(url: str, tmp_path: Path, capfdbinary) -> None:
     assert ended("export", "typed", "--redis", url) == 0
     file = tmp_path / "typed.jsonl"
     file.write_bytes(capfdbinary.readouterr().out)
@@ -217,11 +194,8 @@ def test_an_import_into_a_new_data_directory_starts_its_server(
     ],
     ids=["no file", "no folder", "a folder", "no topology", "nothing to list"],
 )
-def test_a_mistake_is_a_sentence(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
-    assert ended(*arguments, "--redis", url) == code
-    shown = capsys.readouterr().err
+def test_a_mistake_is_a_sentence(url: str, complaint, arguments: list[str], code: int, message: str) -> None:
+    shown = complaint("state", *arguments, "--redis", url, code=code)
     assert message in shown
     assert "Traceback" not in shown
 
@@ -234,9 +208,7 @@ def test_a_mistake_is_a_sentence(
         (ASCII_LOCALE, rb"w\u00f6rd/0"),
     ],
 )
-def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(
-    url: str, environment: dict[str, str], shown: bytes
-) -> None:
+def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(url, environment, shown) -> None:
     def got(*arguments: str) -> bytes:
         command = [sys.executable, "-m", "coordinator.operating.cli", "state", "get", "typed", "counts"]
         return subprocess.check_output(
@@ -258,7 +230,8 @@ def test_characters_beyond_16_bits_are_escaped_as_json_does() -> None:
         assert written.getvalue() == b'{"a": "\\ud83d\\ude00 \\u00e4"}\n'
 
 
-def test_an_argument_that_is_not_text_is_named(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_argument_that_is_not_text_is_named(url: str, complaint) -> None:
     for arguments in (["counts", "w\udcff"], ["visitors:w\udcff"]):
-        assert ended("get", "typed", *arguments, "--redis", url) == 2
-        assert r"w\udcff' is not valid UTF-8, which names of fields and parts are" in capsys.readouterr().err
+        assert r"w\udcff' is not valid UTF-8, which names of fields and parts are" in complaint(
+            "state get typed", *arguments, "--redis", url
+        )

@@ -11,7 +11,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ import pytest
 
 from coordinator.serving.guard import is_loopback
 from tests.conftest import Backend
-from tests.support.cli.in_process import txbatch
 from tests.support.dashboard.stored import store_all
 from tests.support.stores.builders import dump
 
@@ -47,9 +45,6 @@ def got(address: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-ended = partial(txbatch, "ui")
-
-
 @pytest.mark.redis
 def test_it_shows_a_server_until_it_is_told_to_stop(redis_backend: Backend, tmp_path: Path) -> None:
     client = redis_backend.client()
@@ -69,37 +64,31 @@ def test_it_shows_a_server_until_it_is_told_to_stop(redis_backend: Backend, tmp_
 
 
 @pytest.mark.redis
-def test_a_taken_port_is_said(redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_taken_port_is_said(redis_backend: Backend, complaint) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert ended("--redis", str(redis_backend.url), "--port", port) == 2
-    said = capsys.readouterr().err
+        said = complaint(f"ui --redis {redis_backend.url} --port {port}")
     assert f"the dashboard cannot be served on 127.0.0.1 port {port}: " in said
     assert "choose another port, or 0 for a free one" in said
 
 
 @pytest.mark.redis
-def test_an_address_that_others_reach_is_warned_of(redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--redis", str(redis_backend.url), "--host", "203.0.113.1", "--port", "0") == 2
-    said = capsys.readouterr().err
+def test_an_address_that_others_reach_is_warned_of(redis_backend: Backend, complaint) -> None:
+    said = complaint(f"ui --redis {redis_backend.url} --host 203.0.113.1 --port 0")
     assert said.startswith("txbatch: warning: anyone who can reach 203.0.113.1 sees this dashboard")
 
 
-def test_a_server_that_is_away_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--redis", "redis://:secret@127.0.0.1:1/0") == 4
-    said = capsys.readouterr().err
+def test_a_server_that_is_away_is_said_at_once(complaint) -> None:
+    said = complaint("ui --redis redis://:secret@127.0.0.1:1/0", code=4)
     assert "server redis://127.0.0.1:1/0 did not answer" in said
     assert "secret" not in said
 
 
-def test_a_folder_without_state_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--data-dir", str(tmp_path)) == 2
-    assert "holds no state" in capsys.readouterr().err
+def test_a_folder_without_state_is_said(tmp_path: Path, complaint) -> None:
+    assert "holds no state" in complaint(f"ui --data-dir {tmp_path}")
 
 
-def test_a_missing_extra_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_extra_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, complaint) -> None:
     hidden: dict[str, Any] = dict.fromkeys(("starlette", "uvicorn", "jinja2"))
     for name in [
         each for each in sys.modules if each.partition(".")[0] in hidden or each.startswith("coordinator.operating.ui")
@@ -107,8 +96,7 @@ def test_a_missing_extra_is_said(
         monkeypatch.delitem(sys.modules, name)
     for name in hidden:
         monkeypatch.setitem(sys.modules, name, None)
-    assert ended("--data-dir", str(tmp_path)) == 2
-    assert "which is not installed; run: pip install 'txbatch[ui]'" in capsys.readouterr().err
+    assert "which is not installed; run: pip install 'txbatch[ui]'" in complaint(f"ui --data-dir {tmp_path}")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from coordinator.testing.cluster.cluster import LocalCluster
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
-from tests.support.cli.jobs import JobFolder
 from tests.support.topologies.kept_states import kept_topology
 
 pytestmark = pytest.mark.redis
@@ -27,9 +26,8 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, capsys):
-    assert txbatch("verify", "kept", "--redis", url) == 0
-    shown = capsys.readouterr().out.splitlines()
+def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, output):
+    shown = output(f"verify kept --redis {url}").splitlines()
     assert shown[0] == f"kept on {url}"
     assert f"OK    values: hash '{COUNTS}': 7 entries, each as declared" in shown
     assert shown[-3] == "kept: no damage found"
@@ -37,10 +35,9 @@ def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, c
     assert shown[-1].startswith("does not find: keys, fields, members and items of a state that were deleted")
 
 
-def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_backend, capsys):
+def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_backend, output):
     redis_backend.client().hset(COUNTS, "word1", "many")
-    assert txbatch("verify", "kept", "--redis", url) == 4
-    shown = capsys.readouterr().out.splitlines()
+    shown = output(f"verify kept --redis {url}", code=4).splitlines()
     (place,) = [number for number, line in enumerate(shown) if line.startswith("FAIL")]
     assert shown[place] == f"FAIL  values: hash '{COUNTS}': field 'word1' holds 'many', not an integer in plain decimal"
     assert shown[place + 1].startswith("      why: declared as int")
@@ -48,10 +45,9 @@ def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_bac
     assert shown[-3] == "kept: 1 fault found"
 
 
-def test_json_is_one_line_with_every_finding(url, redis_backend, capsys):
+def test_json_is_one_line_with_every_finding(url, redis_backend, output):
     redis_backend.client().set("{kept}:theirs", "x")
-    assert txbatch("verify", "kept", "--redis", url, "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(output(f"verify kept --redis {url} --json"))
     assert (shown["topology"], shown["committed"], shown["is_sound"]) == ("kept", 8, True)
     (warned,) = [finding for finding in shown["findings"] if finding["weight"] == "warn"]
     assert warned["subject"] == "keys"
@@ -59,11 +55,10 @@ def test_json_is_one_line_with_every_finding(url, redis_backend, capsys):
     assert shown["finds_not"].startswith("does not find")
 
 
-def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, capsys):
+def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, output):
     redis_backend.client().hset(COUNTS, "word1", b"\x1b[31mred\nOK  all is well")
     redis_backend.client().set("{kept}:\x1b[2J", "x")
-    assert txbatch("verify", "kept", "--redis", url) == 4
-    shown = capsys.readouterr().out
+    shown = output(f"verify kept --redis {url}", code=4)
     assert "\x1b" not in shown
     assert "OK  all is well" not in shown.splitlines()
 
@@ -81,17 +76,14 @@ def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, capsy
         (("verify", "kept", "--refold", FACTORY, "--master", "yarn"), "--refold runs on this machine"),
     ],
 )
-def test_mistakes_are_usage_errors(url, capsys, arguments: tuple[str, ...], said: str):
-    assert txbatch(*arguments, "--redis", url) == 2
-    assert said in capsys.readouterr().err
+def test_mistakes_are_usage_errors(url, complaint, arguments: tuple[str, ...], said: str):
+    assert said in complaint(*arguments, "--redis", url)
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
-    folder: JobFolder, redis_backend: Backend, capsys
-):
+def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(folder, redis_backend, capsys, output):
     url = redis_backend.url
     assert url is not None
     folder.write_job()
@@ -99,13 +91,13 @@ def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
     job, spark = "job_of_lines:topology", ("--master", "local[2]")
     assert txbatch("run", job, "--redis", url, *spark) == 0
     capsys.readouterr()
-
-    assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 0
-    assert "OK    refold: recomputed up to txid 10: its state is equal" in capsys.readouterr().out
-
+    assert "OK    refold: recomputed up to txid 10: its state is equal" in output(
+        f"verify lines --redis {url} --refold", job, *spark
+    )
     redis_backend.client().hset("{lines}:lines", "all", "96")
     assert txbatch("verify", "lines", "--redis", url) == 0
-    assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 4
-    assert "field 'all' holds '96', expected '95'" in capsys.readouterr().out
+    assert "field 'all' holds '96', expected '95'" in output(
+        f"verify lines --redis {url} --refold", job, *spark, code=4
+    )
     assert redis_backend.client().keys("*refold*") == []
     assert not Path(".txbatch").exists()

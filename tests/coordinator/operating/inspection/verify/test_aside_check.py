@@ -25,14 +25,13 @@ def letter(txid, number=0, packed=LETTER):
     return f"{txid}.{number}:".encode() + packed
 
 
-def test_nothing_that_was_set_aside_is_not_a_finding():
-    assert check_aside(KEYS, {}, []) == []
-
-
-def test_what_can_be_read_is_counted():
+def test_what_can_be_read_is_counted_and_nothing_is_no_finding():
     (finding,) = check_aside(KEYS, {"3": RECORD}, [(letter(4), b"4"), (letter(4, 1), b"4")])
     assert finding.weight is Weight.OK
     assert finding.found == "1 record of quarantined batches and 2 dead letters can be read"
+    assert check_aside(KEYS, {}, []) == []
+    assert record_types(KEYS)["{wc}:txbatch:quarantine"] == "hash"
+    assert record_types(KEYS)["{wc}:txbatch:dead_letters"] == "zset"
 
 
 @pytest.mark.parametrize(
@@ -52,11 +51,6 @@ def test_what_cannot_be_read_is_named(quarantined, letters, part):
     assert part in finding.found
     assert finding.why
     assert finding.remedy
-
-
-def test_their_keys_are_not_those_of_others():
-    assert record_types(KEYS)["{wc}:txbatch:quarantine"] == "hash"
-    assert record_types(KEYS)["{wc}:txbatch:dead_letters"] == "zset"
 
 
 def test_the_count_of_replays_is_no_surplus_metadata():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,13 +13,7 @@ import pytest
 import redis
 
 from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.refold import (
-    Runner,
-    on_spark,
-    refold,
-    refuse_unrepeatable,
-    scratch_server,
-)
+from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.operating.inspection.verify.verifier import REFOLD_FINDS_NOT, Verification, Verifier
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.files.line_files import TextFiles
@@ -52,6 +46,16 @@ def locally(topology: Topology, url: str, options: RunOptions) -> None:
         cluster.submit(topology, options=options).run_until_idle()
 
 
+def kept_with(keeping: KeepAll) -> Topology:
+    """The topology, with another bolt that keeps its words."""
+    spout, keep = kept_topology().components
+    return replace(kept_topology(), components=(spout, replace(keep, spec=keeping)))
+
+
+class Mails(KeepAll):
+    external_effects = True
+
+
 class Stored:
     """The topology as it was run up to `LAST_TXID`, with transactions that are cut and not committed."""
 
@@ -79,11 +83,14 @@ class Stored:
         finally:
             store.close()
 
+    def faults(self, *given: Any, **more: Any) -> list[str]:
+        found = [each for each in self.verify(*given, **more).findings if each.weight is Weight.FAIL]
+        assert {each.subject for each in found} <= {"refold"}
+        return [each.found for each in found]
+
     def fault(self, *given: Any) -> str:
-        (found,) = [f for f in self.verify(*given).findings if f.weight is not Weight.OK]
-        assert found.subject == "refold"
-        assert found.weight is Weight.FAIL
-        return found.found
+        (found,) = self.faults(*given)
+        return found
 
 
 @pytest.fixture
@@ -155,11 +162,8 @@ def test_a_position_altered_with_its_checksum_is_found(stored):
         (LINES, 4, "metadata 'partition.0:3' differs"),
     ],
 )
-def test_an_input_that_is_cut_differently_is_not_called_damage_of_a_state(
-    stored, lines: Sequence[str], size: int, part: str
-):
-    found = [f.found for f in stored.verify(kept_topology(lines, lines_per_batch=size)).findings if f.weight == "fail"]
-    (said,) = found
+def test_an_input_that_is_cut_differently_is_not_called_damage_of_a_state(stored, lines, size, part):
+    said = stored.fault(kept_topology(lines, lines_per_batch=size))
     assert part in said
     assert "no state was compared" in said
 
@@ -177,10 +181,7 @@ def test_a_changed_bolt_is_found_where_its_states_differ(stored):
             self.words = [word for word in self.words if word != "word2"]
             super().finish_batch()
 
-    topology = kept_topology()
-    spout, keep = topology.components
-    changed = replace(topology, components=(spout, replace(keep, spec=KeepLess())))
-    found = [f.found for f in stored.verify(changed).findings if f.weight is Weight.FAIL]
+    found = stored.faults(kept_with(KeepLess()))
     assert any("'{kept}:counts'" in each and "field 'word2' holds '2', expected nothing" in each for each in found)
 
 
@@ -214,10 +215,8 @@ def test_an_error_of_the_refold_is_the_users(stored):
         def finish_batch(self):
             raise ValueError("broken")
 
-    topology = kept_topology()
-    spout, keep = topology.components
     with pytest.raises(UserCodeError, match="broken"):
-        stored.verify(replace(topology, components=(spout, replace(keep, spec=Raises()))))
+        stored.verify(kept_with(Raises()))
 
 
 def test_a_refold_leaves_the_original_as_it_is_and_nothing_on_its_server(stored):
@@ -244,12 +243,10 @@ def test_a_scratch_server_is_gone_afterwards():
 @pytest.mark.parametrize(
     ("topology", "reason"),
     [
+        (kept_with(Mails()), "committer 'keep' has external effects, which would happen again"),
         (kept_topology(is_opaque=True), r"spout 'words' \(OpaqueMemoryTransactionalSpout\) is opaque"),
         (
-            build(
-                ("count", Count(), ["lines"]),
-                spout=DataFrameBatches(object(), ["a"], ColumnRanges("a", 10)),
-            ),
+            build(("count", Count(), ["lines"]), spout=DataFrameBatches(object(), ["a"], ColumnRanges("a", 10))),
             r"spout 'lines' \(DataFrameBatches\) reads DataFrames",
         ),
     ],
@@ -257,16 +254,6 @@ def test_a_scratch_server_is_gone_afterwards():
 def test_what_cannot_be_computed_twice_is_refused_by_name(topology: Topology, reason: str):
     with pytest.raises(TopologyError, match=f"cannot be refolded: {reason}"):
         refuse_unrepeatable(topology)
-
-
-def test_a_committer_with_external_effects_is_not_run_again():
-    class Mails(KeepAll):
-        external_effects = True
-
-    topology = kept_topology()
-    spout, keep = topology.components
-    with pytest.raises(TopologyError, match="committer 'keep' has external effects, which would happen again"):
-        refuse_unrepeatable(replace(topology, components=(spout, replace(keep, spec=Mails()))))
 
 
 @pytest.mark.parametrize("master", ["spark://one:7077", "local-cluster[2,1,1024]", "yarn"])
@@ -315,8 +302,7 @@ def test_a_file_that_grew_after_it_was_read_is_the_same_input_up_to_there(stored
 
 def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_files: Stored, tmp_path):
     (tmp_path / "words.txt").write_text((tmp_path / "words.txt").read_text().replace("word1", "word2"))
-    said = [f.found for f in stored_of_files.verify(of_files(tmp_path)).findings if f.weight is Weight.FAIL]
-    (told,) = said
+    told = stored_of_files.fault(of_files(tmp_path))
     assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
 
 
@@ -362,9 +348,7 @@ class KeepLate(KeepAll):
 
 
 def test_a_state_that_began_later_is_recomputed_from_there_and_one_that_changed_is_not_compared(stored, tmp_path):
-    keep = next(each for each in kept_topology().components if each.component_id == "keep")
-    words = next(each for each in kept_topology().components if each.component_id == "words")
-    topology = replace(kept_topology(), components=(words, replace(keep, spec=KeepLate())))
+    topology = kept_with(KeepLate())
     locally(topology, stored.url, RunOptions(last_txid=6, accept_state_changes=True))
     export = str(tmp_path / "kept.jsonl")
     for command in ([], ["export", TOPOLOGY_ID, "-o", export], ["import", TOPOLOGY_ID, export, "--replace"]):

@@ -53,7 +53,7 @@ def altered(client: Any, txid: str, part: bytes, other: bytes) -> None:
     client.hset(RECEIPTS, txid, before.replace(part, other))
 
 
-def test_what_a_run_leaves_is_sound(kept):
+def test_what_a_run_leaves_is_sound_and_verifying_changes_nothing(kept):
     verdict = kept.verify()
     assert verdict.is_sound
     assert {finding.weight for finding in verdict.findings} == {Weight.OK}
@@ -62,9 +62,6 @@ def test_what_a_run_leaves_is_sound(kept):
     assert said["metadata"].startswith("6 fields, 4 of them of transactions not committed yet")
     assert said["receipts"] == "complete from txid 1 to 3, published in 2 groups"
     assert said["keys"] == "11 keys, 7 of them declared states; types match, none expires"
-
-
-def test_verifying_changes_nothing(kept):
     before = dump(kept.client)
     kept.verify()
     assert dump(kept.client) == before
@@ -180,10 +177,7 @@ def alter_receipt_and_history(client: Any) -> None:
             "metadata altered together with its checksum",
         ),
         (alter_receipt_and_history, "a receipt altered alike in the history"),
-        (
-            lambda c: c.hset(HISTORY, "1", c.hget(HISTORY, "1").partition(b"\n")[0]),
-            "altered metadata in the history",
-        ),
+        (lambda c: c.hset(HISTORY, "1", c.hget(HISTORY, "1").partition(b"\n")[0]), "altered metadata in the history"),
     ],
     ids=["key", "field", "value", "position", "receipt", "history"],
 )
@@ -236,7 +230,6 @@ def test_a_clean_state_is_called_clean_while_a_run_commits(kept, backend):
     with LocalCluster(seed=2) as cluster:
         cluster.client = backend.client()
         run = cluster.submit(kept_topology(), options=RunOptions(max_spout_pending=3, commit_group_max=1))
-
         committed: list[int] = []
 
         def commit_one() -> None:

@@ -19,16 +19,13 @@ LETTER = letter_of(17, letter(17, 0))
 SAFE = MARKUP.replace("\x1b", "\\x1b")
 
 
-def test_a_letter_says_who_refused_what_and_why() -> None:
+def test_a_letter_says_who_refused_what_and_why_and_if_it_was_never_emitted() -> None:
     (row,) = letters_view(HEADING, LettersShown(1, (LETTER,))).rows
     assert (row.letter_id, row.refused_by, row.came_from) == ("17.0", "store[1]", "count/default")
     assert row.reason == f"no price {SAFE}"
     assert row.values[0] == ("word", "'naïve'")
     assert row.values[1][0] == SAFE
     assert "\x1b" not in row.values[1][1]
-
-
-def test_a_letter_that_was_never_emitted_says_so() -> None:
     (row,) = letters_view(HEADING, LettersShown(1, (replace(LETTER, stream_id=""),))).rows
     assert row.came_from == "never emitted"
 

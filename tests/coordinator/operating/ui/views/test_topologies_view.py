@@ -24,12 +24,14 @@ def row(found: ListedTopology) -> TopologyRow:
     return only
 
 
-def test_a_running_one_has_rates_lag_and_place() -> None:
+def test_a_running_one_has_rates_lag_and_place_and_another_none() -> None:
     shown = row(listed())
     assert (shown.state, shown.tone, shown.committed, shown.lag) == ("running", Tone.GOOD, "42", "0.4 s")
     assert (shown.transactions, shown.tuples, shown.fraction, shown.where) == ("12.5", "12.5 k", 0.25, "node7:4711")
     assert shown.since is not None
     assert (shown.since_what, shown.since.ago) == ("began", "11 min 41 s ago")
+    shown = row(listed(replace(FIGURES, state=RunState.DONE)))
+    assert (shown.transactions, shown.tuples, shown.lag) == ("—", "—", "—")
 
 
 CASES = {
@@ -47,10 +49,7 @@ CASES = {
         listed(replace(FIGURES, state=RunState.WITHOUT_EXECUTORS, cluster="0 registered")),
         *("waiting for executors", Tone.WAITS, "0 registered", "began"),
     ),
-    "set aside": (
-        listed(replace(FIGURES, quarantined=2)),
-        *("running", Tone.GOOD, "2 batches set aside", "began"),
-    ),
+    "set aside": (listed(replace(FIGURES, quarantined=2)), *("running", Tone.GOOD, "2 batches set aside", "began")),
     "without a pulse": (ListedTopology("words", "42"), "not reported", Tone.DIM, "no run has reported anything", ""),
     "without a pulse, connected": (
         ListedTopology("words", "42", connected=1),
@@ -70,11 +69,6 @@ CASES = {
 def test_what_a_run_is_doing(found: ListedTopology, state: str, tone: Tone, note: str, since: str) -> None:
     shown = row(found)
     assert (shown.state, shown.tone, shown.note, shown.since_what) == (state, tone, note, since)
-
-
-def test_one_that_does_not_run_has_no_rates() -> None:
-    shown = row(listed(replace(FIGURES, state=RunState.DONE)))
-    assert (shown.transactions, shown.tuples, shown.lag) == ("—", "—", "—")
 
 
 @pytest.mark.parametrize(

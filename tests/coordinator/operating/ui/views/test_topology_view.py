@@ -41,7 +41,7 @@ def page(rates: Mapping[str, FlowRate] | None = None, **figures: Any) -> Topolog
     return topology_view(replace(SEEN, pulse=replace(PULSE, now=replace(FIGURES, **figures))), rates or {}, CLOCK)
 
 
-def test_a_run_is_shown_with_its_figures() -> None:
+def test_a_run_is_shown_with_its_figures_and_what_its_server_can_lose() -> None:
     shown = page()
     assert [(each.name, each.value, each.note) for each in shown.figures] == [
         ("committed", "42", "last txid"),
@@ -57,6 +57,13 @@ def test_a_run_is_shown_with_its_figures() -> None:
         "on node7, process 4711, for 11 min 41 s",
     )
     assert (heading.alarm, heading.quarantined, heading.dead_letters) == ("", 2, 7)
+    assert dict(page().stored) == {
+        "power cut": "may take its last second or two of commits (appendfsync everysec)",
+        "confirmed": "up to txid 41 at durability fsync",
+        "history": "from txid 3",
+        "source": "files:/data",
+        "generation": "",
+    }
 
 
 def test_the_window_has_the_states_in_the_order_of_an_attempts_life() -> None:
@@ -74,6 +81,15 @@ def test_the_slowest_component_stands_first() -> None:
     assert [row.rate for row in page(RATES).components] == ["250", "12.5 k", "12.5 k"]
 
 
+def test_failures_are_counted_by_reason_the_most_frequent_first() -> None:
+    shown = page()
+    assert [(row.kind, row.count) for row in shown.failures] == [("lower failed", "2"), ("worker lost", "1")]
+    last = shown.last_failure
+    assert last is not None
+    assert (last.txid, last.kind, last.ago) == (17, "worker lost", "1 min 6 s ago")
+    assert last.reason.startswith("an executor is gone")
+
+
 def test_the_graph_has_totals_first_and_rates_then() -> None:
     first, then = (str(page(rates).graph) for rates in ({}, RATES))
     assert [each for each in ("40.0 k tuples", "20.0 k tuples") if each not in first] == []
@@ -86,25 +102,6 @@ def test_a_run_that_has_ended_has_no_rates() -> None:
     assert [each.name for each in shown.figures] == ["committed", "this run", "tuples", "input cut", "attempts failed"]
     assert shown.heading.story == "1.0 s ago, after 11 min 40 s, on node7, process 4711"
     assert {row.rate for row in shown.components} == {"—"}
-
-
-def test_failures_are_counted_by_reason_the_most_frequent_first() -> None:
-    shown = page()
-    assert [(row.kind, row.count) for row in shown.failures] == [("lower failed", "2"), ("worker lost", "1")]
-    last = shown.last_failure
-    assert last is not None
-    assert (last.txid, last.kind, last.ago) == (17, "worker lost", "1 min 6 s ago")
-    assert last.reason.startswith("an executor is gone")
-
-
-def test_what_the_server_can_lose_is_said() -> None:
-    assert dict(page().stored) == {
-        "power cut": "may take its last second or two of commits (appendfsync everysec)",
-        "confirmed": "up to txid 41 at durability fsync",
-        "history": "from txid 3",
-        "source": "files:/data",
-        "generation": "",
-    }
 
 
 def test_charts_say_what_they_cover() -> None:
@@ -164,15 +161,12 @@ def pulse(at: float, tuples: int, fence: str = "1:ab") -> RunPulse:
     return RunPulse(replace(RUN, fence=fence), replace(FIGURES, at=at, components=components), at)
 
 
-def test_two_looks_at_one_run_make_a_rate() -> None:
+def test_two_looks_at_one_run_make_a_rate_which_is_of_the_last_ten_seconds() -> None:
     rates = FlowRates()
     assert rates.of("words", pulse(10, 100)) == {}
     assert rates.of("words", pulse(10, 100)) == {}, "the run has reported nothing new"
     assert rates.of("words", pulse(12, 300)) == {"count": FlowRate(100.0, 50.0)}
     assert rates.of("words", pulse(14, 10, fence="2:cd")) == {}, "another run begins again"
-
-
-def test_a_rate_is_of_the_last_ten_seconds() -> None:
     rates = FlowRates()
     for at in range(100):
         found = rates.of("words", pulse(at, at * at))

@@ -93,9 +93,7 @@ class TestHistory:
         ],
         ids=["new", "forgotten", "no replay", "the end"],
     )
-    def test_an_empty_page_says_why(
-        self, found: TransactionPage, choice: StoryChoice, before: int | None, none: str, kept: str
-    ) -> None:
+    def test_an_empty_page_says_why(self, found, choice, before, none, kept) -> None:
         shown = view(found, choice, before)
         assert (shown.none, shown.kept) == (none, kept)
 
@@ -181,26 +179,13 @@ class TestOneTransaction:
                 "Not known: an opaque spout stores positions only of the last transaction of a group.",
                 UNKNOWN,
             ),
-            (
-                known(history_from=None),
-                *("committed", Tone.GOOD, "No longer kept: there is no history."),
-                UNKNOWN,
-            ),
-            (
-                known(txid=90, receipt=None, metadata={"coordinator": 1}),
-                *("in flight", Tone.WAITS, "", UNCOMMITTED),
-            ),
-            (
-                known(txid=99, receipt=None),
-                *("not cut", Tone.DIM, "Nothing is stored of it."),
-                UNCOMMITTED,
-            ),
+            (known(history_from=None), *("committed", Tone.GOOD, "No longer kept: there is no history."), UNKNOWN),
+            (known(txid=90, receipt=None, metadata={"coordinator": 1}), *("in flight", Tone.WAITS, "", UNCOMMITTED)),
+            (known(txid=99, receipt=None), *("not cut", Tone.DIM, "Nothing is stored of it."), UNCOMMITTED),
         ],
         ids=["forgotten", "untold", "without history", "in flight", "not cut"],
     )
-    def test_what_is_not_known_is_said(
-        self, found: KnownTransaction, state: str, tone: Tone, contents: str, untold: str
-    ) -> None:
+    def test_what_is_not_known_is_said(self, found, state, tone, contents, untold) -> None:
         page = shown(found)
         assert (page.state, page.tone, page.contained_note, page.untold) == (state, tone, contents, untold)
         assert page.chart is None
