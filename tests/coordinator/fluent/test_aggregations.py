@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import FixedBatchesSpout, LocalCluster, plan
-from coordinator.fluent.stream import stream
+from coordinator import FixedBatchesSpout, LocalCluster, plan, stream
 from coordinator.sources import JsonLines
 from state import HashState, HyperLogLogState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows

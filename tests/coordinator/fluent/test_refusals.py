@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import FixedBatchesSpout, LocalCluster
-from coordinator.fluent.stream import stream
+from coordinator import FixedBatchesSpout, LocalCluster, stream
 from state import HashState, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
 

@@ -9,8 +9,7 @@ import pytest
 from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
 from coordinated_bolt.streams.groupings import FieldsGrouping
-from coordinator import FixedBatchesSpout, TextFiles, Topology
-from coordinator.fluent.stream import Stream, stream
+from coordinator import FixedBatchesSpout, Stream, TextFiles, Topology, stream
 from coordinator.sources import Inputs
 from examples import word_count
 from state import HashState, ListState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState

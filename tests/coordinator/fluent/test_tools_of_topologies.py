@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, plan
+from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, plan, run_bolt, stream
 from coordinator.fluent.fused_bolt import FusedBolt
-from coordinator.fluent.stream import stream
-from coordinator.trying.bolt_trial import run_bolt
 from coordinator.trying.dry_run import dry_run
 from state import HashState
 from tests.support.runs.quarantine_world import TOPOLOGY_ID, QuarantineWorld

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, bolt
-from coordinated_bolt.streams.groupings import CustomGrouping
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, CustomGrouping, bolt
 from state import HashState, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
 

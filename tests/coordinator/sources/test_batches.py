@@ -16,11 +16,9 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import RunOptions, TransactionalTopologyBuilder
 from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import FailedException, SourceError, TopologyError, UserCodeError
+from state import FailedException, HashState, SourceError, TopologyError, UserCodeError
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 from tests.support.case_names import shown
 from tests.support.sources.reading import context, standing
@@ -89,7 +87,6 @@ def test_an_iterable_that_begins_at_a_number_is_given_that_number(cluster):
     with pytest.raises(UserCodeError):
         run(cluster, batches, bolt=Count(fail=[3]), options=RunOptions(max_spout_pending=2))
     submitted = run(cluster, batches)
-
     assert begun[0] == 0
     assert begun[1] in (3, 4)  # of the window, what was cut is replayed as it is stored
     assert submitted.state("counts") == COUNTS

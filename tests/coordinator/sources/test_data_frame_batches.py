@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import FormerInput, LocalCluster, TransactionalTopologyBuilder
 from coordinator.sources.data_frame_batches import (
     Catalogue,
     ColumnRanges,
@@ -17,9 +18,6 @@ from coordinator.sources.data_frame_batches import (
     Unit,
     Versions,
 )
-from coordinator.spouts.run_so_far import FormerInput
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TopologyError
 from tests.support.sources.reading import standing
 

@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator import FixedBatchesSpout, prove, stream
+from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, Topology, prove, stream
 from coordinator.sources import CsvFiles, Follow, Inputs, RedisStreams, TextFiles, first
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology import Topology
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import TopologyError
+from state import HashState, TopologyError
 
 NAMES = [f"name {number}" for number in range(40)]
 ORDERS = [(NAMES[number * 7 % 50 % 40] if number % 5 else "nobody", number) for number in range(200)]

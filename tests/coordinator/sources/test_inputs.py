@@ -11,20 +11,12 @@ from typing import Any, ClassVar
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.context import TopologyContext
-from coordinator import run, stream
-from coordinator.proving.prove import prove
+from coordinated_bolt import BaseBatchBolt, TopologyContext
+from coordinator import ICommitterTransactionalSpout, LocalCluster, RunOptions, RunSoFar, Topology, prove, run, stream
 from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, TextFiles
-from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState, ListState
-from state.errors import SourceError, StateRefusedError, TopologyError
+from state import HashState, ListState, SourceError, StateRefusedError, TopologyError
 from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.cli.processes import killed_and_ended
@@ -175,9 +167,7 @@ def test_a_part_of_an_input_that_is_not_given_is_refused_by_name(folder: Path) -
         Inputs(orders=orders(folder)).emitting_tasks(2, {"orders": (2, []), "returns": (2, [])}, 1)
 
 
-def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(
-    cluster: LocalCluster, folder: Path
-) -> None:
+def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(cluster, folder):
     alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
     alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
     cluster.submit(alone.build()).run_until_idle()
@@ -312,9 +302,7 @@ def rows_of(name: str, count: int) -> list[list[list[str]]]:
 
 
 @pytest.mark.parametrize("counts", [True, False])
-def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were(
-    cluster: LocalCluster, counts: bool
-) -> None:
+def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were(cluster, counts):
     told = []
 
     def slow(taken: int) -> Iterator[Any]:

@@ -7,12 +7,8 @@ import pickle
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.exactly_once import exactly_once
+from coordinator import FixedBatchesSpout, FormerInput, LocalCluster, TransactionalTopologyBuilder, exactly_once
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches, fingerprint_of
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.spouts.run_so_far import FormerInput
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
 from tests.support.sources.reading import standing

@@ -12,13 +12,9 @@ from typing import Any, ClassVar
 import pytest
 import redis
 
-from coordinator.sources import Inputs
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator.sources import BadRecordError, Inputs, RecordFormat, RedisStreams
 from coordinator.sources.redis_streams import stream_reader
-from coordinator.sources.redis_streams.redis_streams import RedisStreams
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
 from state.errors import ReplayLimitError, SourceError, StateRefusedError, TopologyError
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend, redis_program, running_server, valkey_program
@@ -275,7 +271,6 @@ def test_entries_trimmed_before_they_were_read_are_named_or_counted(cluster, wor
     world.client.xtrim(STREAM, maxlen=7, approximate=False)
     with pytest.raises(SourceError, match="3 entries were removed before they were read; keep more of the stream"):
         read(cluster, world.spout())
-
     world.more = {"on_trimmed": "skip"}
     run = read(cluster, world.spout())
     assert run.statistics.counters["trimmed_entries"] == 3
@@ -347,7 +342,6 @@ def test_a_stream_made_again_with_more_entries_than_were_read_is_refused_by_name
     told = f"had 6 entries up to 6-1 and begins at {7 + trimmed}-1 after {trimmed} were removed: it was deleted"
     with pytest.raises(SourceError, match=f"stream 'orders' {told} and made again"):
         read(cluster, any_world.spout())
-
     any_world.more = {"on_trimmed": "skip"}
     run = read(cluster, any_world.spout())
     assert run.statistics.counters["trimmed_entries"] == lost
@@ -536,7 +530,6 @@ def test_a_bad_entry_is_named_by_stream_and_id_or_left_out(cluster, world, entry
     bad_id = world.client.xadd(STREAM, entry).decode()
     with pytest.raises(SourceError, match=f"the record at stream 'orders', entry {bad_id} is bad: {told}"):
         read(cluster, world.spout())
-
     world.more = {"on_bad_record": "skip"}
     run = read(cluster, world.spout())
     assert kept(run) == by_content(world.rows)

@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
 from state.codec import unpack
 from state.errors import SourceError, StateRefusedError, UserCodeError
-from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep
 
 pytestmark = pytest.mark.redis
@@ -77,9 +74,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_every_entry_is_read_once_or_its_loss_is_named_whatever_becomes_of_the_stream(
-    redis_backend: Backend, seed: int
-) -> None:
+def test_every_entry_is_read_once_or_its_loss_is_named_whatever_becomes_of_the_stream(redis_backend, seed):
     random = Random(seed)
     world, take = World(redis_backend.client(), random), random.choice([1, 2, 3, 5])
     is_skipped, follow, trim = random.random() < 0.4, random.random() < 0.5, random.random() < 0.2

@@ -14,8 +14,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.sources import Follow, Inputs, JsonLines, RedisStreams, TextFiles
 from coordinator.sources.redis_streams.redis_streams import URL_VARIABLE
 from coordinator.sources.several.shared_input import may_meet
-from state import ValueState
-from state.errors import TopologyError
+from state import TopologyError, ValueState
 
 
 def files(pattern: str, **follow: Any) -> TextFiles:
@@ -79,9 +78,7 @@ def test_patterns_that_may_match_one_path_meet(one: str, other: str, expected: b
         assert may_meet(first.split("/"), second.split("/")) is expected
 
 
-def test_doctor_names_other_topologies_that_read_what_this_one_takes_away(
-    redis_server_url: str, tmp_path: Path
-) -> None:
+def test_doctor_names_other_topologies_that_read_what_this_one_takes_away(redis_server_url, tmp_path):
     (tmp_path / "x.log").write_text("x\n", encoding="utf-8")
     pattern, choice = str(tmp_path / "*.log"), ServerChoice(redis_server_url, tmp_path)
 

@@ -11,17 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
+from coordinator import OpaqueMemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import group_max
 from coordinator.transactional.machine.run_events import Resumed
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.transactional.spout_notifier import SpoutNotifier
-from state.attempt import TransactionAttempt
+from state import FailedException, FencedError, SourceError, TopologyError, TransactionAttempt, UserCodeError
 from state.commits.commit import CommitReply, CommitStatus
-from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
 from state.records.transaction_history import RECEIPTS_KEPT
 from tests.support.runs.scripted import Run
 from tests.support.runs.whole_runs import (

@@ -8,16 +8,11 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter, TransactionalTopologyBuilder
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import ListState
-from state.errors import FailedException, FencedError, SourceError, UserCodeError
+from state import FailedException, FencedError, ListState, SourceError, UserCodeError
 from state.redis_admin.topology import RedisTopology
 
 LEFT_OUT = -1

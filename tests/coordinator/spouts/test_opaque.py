@@ -9,10 +9,7 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
 from coordinator.spouts.partition_cut import partition_of, partition_scope
 from state.codec import pack
 from state.errors import FailedException

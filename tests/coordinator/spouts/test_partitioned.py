@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.partitioned import PartitionedCoordinator
-from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator import PartitionedCoordinator, RunSoFar, SpoutCommitter, SpoutCoordinator
 from coordinator.transactional.run_spout import RunSpout
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.transactional.spout_notifier import SpoutNotifier
-from state.attempt import TransactionAttempt
-from state.errors import FailedException
+from state import FailedException, TransactionAttempt
 
 
 class Asked(PartitionedCoordinator):
@@ -160,8 +156,7 @@ class EndlessPartitions(PartitionedCoordinator):
 
 
 @pytest.mark.parametrize(
-    ("coordinator", "is_finite"),
-    [(Endless(), False), (Finite(), True), (EndlessPartitions(), False), (Asked(), True)],
+    ("coordinator", "is_finite"), [(Endless(), False), (Finite(), True), (EndlessPartitions(), False), (Asked(), True)]
 )
 def test_who_knows_of_an_end_is_finite(coordinator, is_finite):
     assert coordinator.is_finite() is is_finite

@@ -8,11 +8,8 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.run_so_far import FormerInput, InputChange
+from coordinator import FormerInput, InputChange, LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
 from state.errors import UserCodeError
 
 

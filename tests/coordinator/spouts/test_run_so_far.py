@@ -7,14 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from coordinator.spouts.opaque import (
-    OpaquePartitionedEmitter,
-)
+from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions, RunSoFar, SpoutCoordinator, SpoutEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.transactional.options import RunOptions
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 

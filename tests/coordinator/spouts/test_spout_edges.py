@@ -6,10 +6,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator import ICommitterTransactionalSpout, LocalCluster, SpoutCommitter, TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.runs.whole_runs import Count0

@@ -6,14 +6,12 @@ import pytest
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.user_traceback import WrongAnswerError
+from coordinator import IOpaquePartitionedTransactionalSpout, RunSoFar, TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator
-from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 
 SPOUTS = {

@@ -15,10 +15,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet
 
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import JsonLines, TextFiles
-from coordinator.sources.files.parquet_files import ParquetFiles
+from coordinator.sources import CsvFiles, Follow, JsonLines, ParquetFiles, TextFiles
 from tests.coordinator.sources.contract import SourceWorld
 
 FIELDS: dict[str, Any] = {"user": str, "price": Decimal, "count": int | None}

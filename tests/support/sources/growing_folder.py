@@ -10,13 +10,8 @@ from typing import Any, ClassVar
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator import LocalCluster, RunOptions, Topology, TransactionalRun, TransactionalTopologyBuilder
+from coordinator.sources import Follow, TextFiles
 from state import ListState
 from state.fault_points import installed
 
@@ -71,6 +66,20 @@ def submit(
     topology = growing(inbox, lines_per_batch=lines_per_batch, parallelism=parallelism, **more)
     options = RunOptions(max_spout_pending=2, adopt=adopt, on_poison=on_poison, retry_backoff_s=0.0)
     return cluster.submit(topology, options=options)
+
+
+def settled(cluster: LocalCluster, inbox: Path, **more: Any) -> TransactionalRun:
+    """A run that has committed whatever is there."""
+    run = submit(cluster, inbox, **more)
+    run.run_until_idle()
+    return run
+
+
+def idle_lines(run: TransactionalRun) -> list[str]:
+    """What was ever committed, in its order, once the run finds nothing more."""
+    run.run_until_idle()
+    lines: list[str] = run.state("lines")
+    return lines
 
 
 def growing(

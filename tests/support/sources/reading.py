@@ -14,8 +14,9 @@ from state.codec import pack_exact, unpack
 from tests.support.sources.recorder import Recorder
 
 
-def context(topology_id: str = "letters") -> TopologyContext:
-    return TopologyContext(topology_id, "lines", 0, 1, 1, {"lines": (1,)}, subscribers={"dead_letters": ("repair",)})
+def context(topology_id: str = "letters", *, task_index: int = 0, task_count: int = 1) -> TopologyContext:
+    tasks, heard = {"lines": tuple(range(1, task_count + 1))}, {"dead_letters": ("repair",)}
+    return TopologyContext(topology_id, "lines", task_index, task_count, task_index + 1, tasks, subscribers=heard)
 
 
 def standing(coordinator: Any, last_txid: int = 0, last: Any = None, **more: Any) -> Any:

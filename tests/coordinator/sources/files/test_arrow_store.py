@@ -12,15 +12,13 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files import file_spout
 from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.record_scanner import BLOCK_BYTES
 from coordinator.sources.files.stores.arrow_store import ArrowStore
-from state.attempt import TransactionAttempt
-from state.errors import SourceError, TopologyError
+from state import SourceError, TopologyError, TransactionAttempt
 from tests.support.sources.reading import context, cut, read, rows_of
 
 

@@ -94,9 +94,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, pack: Any, damage: str) -> None
 
 
 @PACKERS
-def test_one_pass_unpacks_a_file_once_however_many_waves_read_it(
-    tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_pass_unpacks_a_file_once_however_many_waves_read_it(tmp_path, pack, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(pack(TEXT))
     source = TextFiles(str(path), 100)

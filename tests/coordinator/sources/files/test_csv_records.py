@@ -16,18 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.fluent.stream import stream
+from coordinator import LocalCluster, RunOptions, stream
+from coordinator.sources import Follow, JsonLines
 from coordinator.sources.files.csv_files import CsvFiles, CsvKind, RowFinder
 from coordinator.sources.files.file_kind import record_ends
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import JsonLines
 from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.records.csv_fields import CsvDialect
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.transactional.options import RunOptions
-from state import ValueState
-from state.errors import SourceError, TopologyError, TransactionError
+from state import SourceError, TopologyError, TransactionError, ValueState
 from tests.support.sources.reading import cut, rows_of
 
 DIALECTS: list[dict[str, Any]] = [
@@ -169,9 +165,7 @@ def test_characters_that_bytes_cannot_tell_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["fail", "skip", "dead_letter"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_quote_that_is_never_closed_does_not_take_the_rows_of_a_small_file(
-    tmp_path: Path, pack: Any, policy: str
-) -> None:
+def test_a_quote_that_is_never_closed_does_not_take_the_rows_of_a_small_file(tmp_path, pack, policy):
     (tmp_path / "a.csv").write_bytes(pack(b'1,2\n1,"2\n3,4\n5,6'))
     source = CsvFiles(str(tmp_path / "a.csv"), columns=["a", "b"], on_bad_record=policy)
     with pytest.raises(SourceError, match=r"a\.csv' has a quote that is never closed: the row that starts at byte 4"):
@@ -238,9 +232,7 @@ def test_a_line_break_that_is_escaped_and_not_quoted_is_part_of_its_value(tmp_pa
 
 @pytest.mark.parametrize("follow", [False, Follow(complete="quiet", quiet_s=0)])
 @pytest.mark.parametrize(("end", "is_whole"), [("\\\n", False), ("\\\\\n", True), ("\\\r\n", True), ("\n", True)])
-def test_a_file_that_ended_with_an_escaped_line_break_is_not_read_further(
-    tmp_path: Path, follow: Any, end: str, is_whole: bool
-) -> None:
+def test_a_file_that_ended_with_an_escaped_line_break_is_not_read_further(tmp_path, follow, end, is_whole):
     path = tmp_path / "a.csv"
     path.write_bytes(f"1,b{end}".encode())
     cluster = LocalCluster()

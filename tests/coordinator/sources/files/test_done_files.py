@@ -15,20 +15,27 @@ from typing import Any
 
 import pytest
 
+from coordinator import LocalCluster, TransactionalRun, TransactionalTopologyBuilder
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError, TransactionError, UserCodeError
 from state.redis_owner.store import RedisStore
 from tests.support.runs.quarantine_world import QuarantineWorld
-from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, growing, put, submit
+from tests.support.sources.growing_folder import (
+    Crash,
+    Keep,
+    at_point,
+    drained,
+    files_below,
+    growing,
+    put,
+    settled,
+    submit,
+)
 from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import attempt
 
@@ -44,9 +51,7 @@ def inbox(tmp_path: Path) -> Path:
 def removing(cluster: LocalCluster, inbox: Path, done: str, **more: Any) -> TransactionalRun:
     """Runs until nothing is left to do; what is done is deleted, or moved to a folder next to the inbox."""
     done_path = str(inbox.parent / "done") if done == "move" else ""
-    run = submit(cluster, inbox, done=done, done_path=done_path, **more)
-    run.run_until_idle()
-    return run
+    return settled(cluster, inbox, done=done, done_path=done_path, **more)
 
 
 @REMOVING
@@ -78,9 +83,7 @@ def test_a_file_that_took_the_name_after_a_restart_is_neither_deleted_nor_moved(
 
 @REMOVING
 @pytest.mark.parametrize("change", ["written in place", "replaced"])
-def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled(
-    inbox: Path, monkeypatch: pytest.MonkeyPatch, done: Any, change: str
-) -> None:
+def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled(inbox, monkeypatch, done, change):
     monkeypatch.setattr(input_file, "RECENT_NS", 0)  # as if it had been empty for a while
     path, store, finished = inbox / "m.txt", LocalStore(str(inbox)).of("growing"), FinishedFiles(removes=True)
     path.touch()
@@ -115,15 +118,12 @@ def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read
 
 
 @pytest.mark.parametrize("done_path", ["inbox", ".", "inbox/../inbox/"])
-def test_files_are_not_moved_to_where_they_are_read_from(
-    cluster, inbox: Path, done_path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_not_moved_to_where_they_are_read_from(cluster, inbox, done_path, monkeypatch):
     monkeypatch.chdir(inbox.parent)
     put(inbox, "m", "m1")
     with pytest.raises(TopologyError, match=r"is where files that match '.*' lie, and what lies there"):
         submit(cluster, inbox, done="move", done_path=done_path)
-    run = submit(cluster, inbox, done="move", done_path="inbox/done")
-    run.run_until_idle()
+    settled(cluster, inbox, done="move", done_path="inbox/done")
     assert (inbox / "done" / "m.txt").exists()
 
 
@@ -150,8 +150,7 @@ def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, d
 
     Keep.hated = "m3"
     for name in ("o", "p"):
-        run = submit(cluster, inbox, on_poison="quarantine", **given)
-        run.run_until_idle()
+        run = settled(cluster, inbox, on_poison="quarantine", **given)
         later = put(inbox, name, f"{name}1", f"{name}2")
         run.run_until_idle()
         drained(run)
@@ -165,8 +164,7 @@ def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, d
         assert world.run(growing(inbox, **given), republish="all").republished == {2: 7}
     left_out = {"m3", "m4"} if is_dropped else set()
     put(inbox, "q", "q1")
-    run = submit(cluster, inbox, **given)
-    run.run_until_idle()
+    run = settled(cluster, inbox, **given)
     lines = {"m1", "m2", "m3", "m4", "m5", "m6", "n1", "n2", "o1", "o2", "p1", "p2", "q1"} - left_out
     assert drained(run) == Counter(lines)
     assert is_dealt_with(poisoned)
@@ -191,9 +189,7 @@ def test_a_file_set_aside_by_a_run_whose_server_went_back_is_read(inbox: Path, f
     with LocalCluster() as cluster, at_point("done_file.compared", Crash.happen), pytest.raises(Crash):
         removing(cluster, inbox, "delete")
     with LocalCluster() as cluster:  # of which the server knows nothing
-        run = submit(cluster, inbox, **follow)
-        run.run_until_idle()
-        assert drained(run) == {"m1": 1}
+        assert drained(settled(cluster, inbox, **follow)) == {"m1": 1}
 
 
 def test_what_is_set_aside_never_replaces_a_newer_file(cluster: LocalCluster, inbox: Path) -> None:
@@ -284,9 +280,7 @@ def test_a_link_that_is_moved_leads_to_the_same_file(inbox: Path, is_relative: b
 
 
 @REMOVING
-def test_a_new_file_under_a_name_that_is_dealt_with_stops_the_run(
-    cluster: LocalCluster, inbox: Path, done: str
-) -> None:
+def test_a_new_file_under_a_name_that_is_dealt_with_stops_the_run(cluster, inbox, done):
     put(inbox, "m", "m1")
     run = removing(cluster, inbox, done)
     path = put(inbox, "m", "m1")
@@ -310,8 +304,7 @@ def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster:
     for name in names:
         put(inbox, name, name.splitlines()[0])
     for _ in range(3):
-        run = submit(cluster, inbox, done="list", done_path=str(listed))
-        run.run_until_idle()
+        run = settled(cluster, inbox, done="list", done_path=str(listed))
         run.close()
     lines = listed.read_text().splitlines()
     found = [json.loads(line) if line.startswith('"') else line for line in lines]
@@ -342,8 +335,7 @@ def test_a_process_out_of_file_descriptors_loses_nothing(cluster, inbox: Path, d
             submit(cluster, inbox, **follow).run_until_idle()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    run = submit(cluster, inbox, **follow)
-    run.run_until_idle()
+    run = settled(cluster, inbox, **follow)
     assert drained(run) == {"m1": 1}
     left = {"delete": [], "move": [inbox.parent / "done" / "m.txt"], "list": [inbox.parent / "done", path]}
     assert files_below(inbox.parent) == left[done]
@@ -367,8 +359,7 @@ def test_a_full_disk_tears_no_line_for_good(cluster: LocalCluster, inbox: Path, 
 def test_a_torn_line_of_ours_is_completed(cluster: LocalCluster, inbox: Path) -> None:
     listed, path = inbox.parent / "done.list", put(inbox, "m", "m1")
     listed.write_text(str(path)[:-3])
-    run = submit(cluster, inbox, done="list", done_path=str(listed))
-    run.run_until_idle()
+    settled(cluster, inbox, done="list", done_path=str(listed))
     assert listed.read_text() == f"{path}\n"
 
 
@@ -380,15 +371,12 @@ def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: 
         submit(cluster, inbox, done="delete", lines_per_batch=4).run_until_idle()
     assert [path.name for path in inbox.iterdir()] == ["n.txt"]
     Keep.hated = ""
-    run = submit(cluster, inbox, done="delete", lines_per_batch=4)
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="delete", lines_per_batch=4)
     assert list(inbox.iterdir()) == []
     assert drained(run).total() == 8
 
 
-def test_a_crash_between_commit_and_deletion_is_made_up_for(
-    cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_commit_and_deletion_is_made_up_for(cluster, inbox, monkeypatch):
     from coordinator.sources.files.done_files import DoneFiles
 
     put(inbox, "m", "m1")
@@ -397,8 +385,7 @@ def test_a_crash_between_commit_and_deletion_is_made_up_for(
         with pytest.raises(KeyboardInterrupt):
             submit(cluster, inbox, done="delete").run_until_idle()
     assert (inbox / "m.txt").exists()
-    run = submit(cluster, inbox, done="delete")
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="delete")
     assert list(inbox.iterdir()) == []
     assert drained(run) == {"m1": 1}
 
@@ -409,8 +396,7 @@ def test_done_files_are_moved_and_none_is_overwritten(cluster: LocalCluster, inb
     (done / "m.txt").write_text("somebody else's")
     put(inbox, "m", "m1")
     put(inbox, "n", "n1")
-    run = submit(cluster, inbox, done="move", done_path=str(done))
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="move", done_path=str(done))
     assert list(inbox.iterdir()) == []
     assert sorted(path.read_text() for path in done.iterdir()) == ["m1\n", "n1\n", "somebody else's"]
     drained(run)
@@ -439,20 +425,17 @@ def test_a_folder_of_done_files_within_the_pattern_is_not_read_again(cluster: Lo
 def test_done_files_are_listed_once_also_over_a_torn_line(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
     listed = tmp_path / "done.list"
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox, done="list", done_path=str(listed))
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="list", done_path=str(listed))
     drained(run)
     listed.write_text(listed.read_text() + "/torn")
     put(inbox, "a", "a1")
-    run = submit(cluster, inbox, done="list", done_path=str(listed))
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="list", done_path=str(listed))
     assert listed.read_text().splitlines() == [f"{inbox}/m.txt", "/torn", f"{inbox}/a.txt"]
 
 
 def test_markers_go_with_their_files(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox, complete="marker", done="delete")
-    run.run_until_idle()
+    run = settled(cluster, inbox, complete="marker", done="delete")
     assert (inbox / "m.txt").exists()
     (inbox / "m.txt.done").touch()
     run.run_until_idle()

@@ -13,7 +13,7 @@ from coordinator.sources.files.stores import local_store
 from coordinator.testing.cluster.cluster import LocalCluster
 from state.errors import SourceError
 from tests.support.sources.addresses import Address
-from tests.support.sources.growing_folder import drained, put, submit
+from tests.support.sources.growing_folder import drained, put, settled, submit
 
 
 @pytest.fixture
@@ -23,8 +23,7 @@ def inbox(tmp_path: Path) -> Path:
 
 
 def once(cluster: LocalCluster, inbox: Any, **follow: Any) -> list[str]:
-    run = submit(cluster, inbox, pattern="**/*.txt", **follow)
-    run.run_until_idle()
+    run = settled(cluster, inbox, pattern="**/*.txt", **follow)
     run.run_until_idle()
     drained(run)
     lines: list[str] = run.state("lines")
@@ -33,12 +32,7 @@ def once(cluster: LocalCluster, inbox: Any, **follow: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     "later",
-    [
-        {"done": "move"},
-        {"done": "delete"},
-        {},
-        {"done": "list"},
-    ],
+    [{"done": "move"}, {"done": "delete"}, {}, {"done": "list"}],
     ids=["another folder", "delete", "keep", "list"],
 )
 @pytest.mark.parametrize("prefix", ["", "file://"], ids=["path", "address"])

@@ -164,9 +164,7 @@ def test_another_content_with_the_same_size_and_times_is_noticed_if_it_was_writt
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize(("end", "is_told"), [("", True), ("\n", False)])
-def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(
-    tmp_path: Path, pack: Pack, end: str, is_told: bool
-) -> None:
+def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(tmp_path, pack, end, is_told):
     """Otherwise a plain adoption would make two records of one."""
     path = tmp_path / "a.txt"
     path.write_bytes(pack(f"one\ntw{end}".encode()))

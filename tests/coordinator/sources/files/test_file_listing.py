@@ -121,9 +121,7 @@ VISIBLE = sorted(name for name in NAMES if "/." not in f"/{name}")
         (["a.txt/"], None),
     ],
 )
-def test_a_pattern_means_the_same_files_as_a_path_and_as_an_address(
-    place: Place, patterns: list[str], names: list[str] | None
-) -> None:
+def test_a_pattern_means_the_same_files_as_a_path_and_as_an_address(place, patterns, names):
     if names is None:
         with pytest.raises(TopologyError, match="no file matches"):
             place.listed(*patterns)
@@ -152,9 +150,7 @@ def test_a_private_name_matches_no_pattern(place: Place) -> None:
 
 @pytest.mark.parametrize("told", ["b/x b/x/a", "b/x/a b/x", "b/x b/x/ b/x/a", "b/x/ b/x b/x/a"])
 @pytest.mark.parametrize("pattern", ["b/**", "b/**/*", "b/**/a"])
-def test_an_object_with_the_name_of_a_folder_hides_nothing_in_it(
-    monkeypatch: pytest.MonkeyPatch, told: str, pattern: str
-) -> None:
+def test_an_object_with_the_name_of_a_folder_hides_nothing_in_it(monkeypatch, told, pattern):
     """As some programs mark folders in stores of objects, by an object without a byte."""
     monkeypatch.setattr(arrow_tree, "_FLAT", ("s3",))
     kinds = pyarrow.fs.FileType
@@ -363,9 +359,7 @@ def test_a_file_that_cannot_be_looked_at_is_not_taken_for_gone(open_folder: Path
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])
-def test_a_folder_that_the_disk_refuses_is_refused_by_name(
-    linked: Place, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_folder_that_the_disk_refuses_is_refused_by_name(linked, monkeypatch, number):
     real = os.scandir
 
     def scandir(path: str) -> Any:

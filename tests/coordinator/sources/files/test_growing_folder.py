@@ -12,15 +12,11 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files import reading_order
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, UserCodeError
-from tests.support.sources.growing_folder import Keep, committed, drained, put, submit
+from tests.support.sources.growing_folder import Keep, committed, drained, idle_lines, put, settled, submit
 from tests.support.sources.reading import context, standing
 
 
@@ -31,8 +27,7 @@ def inbox(tmp_path: Path) -> Path:
 
 
 def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: LocalCluster, inbox: Path) -> None:
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     assert not run.is_done
     for name in ("m", "a", "z", "b"):
         put(inbox, name, f"{name}1", f"{name}2")
@@ -43,14 +38,11 @@ def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: Loca
 
 def test_the_next_run_reads_what_joined_meanwhile_and_nothing_twice(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     drained(run)
     put(inbox, "a", "a1")
     (inbox / "m.txt").unlink()  # done files may go
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "a1"]
+    assert settled(cluster, inbox).state("lines") == ["m1", "a1"]
 
 
 def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -> None:
@@ -63,9 +55,7 @@ def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -
         run.tick()
     assert 0 < drained(run).total() < 20
     put(inbox, "a", "a")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    assert run.state("lines") == [*lines, "a"]
+    assert settled(cluster, inbox).state("lines") == [*lines, "a"]
 
 
 def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read(cluster: LocalCluster, inbox: Path) -> None:
@@ -75,30 +65,24 @@ def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read(cluste
         submit(cluster, inbox).run_until_idle()
     Keep.hated = ""
     put(inbox, "a", "a1")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "hated", "a1"]
+    assert settled(cluster, inbox).state("lines") == ["m1", "hated", "a1"]
 
 
 def test_compressed_files_join_too(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1", "m2", "m3", "m4", pack=gzip.compress)
     put(inbox, "empty", pack=gzip.compress)
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     put(inbox, "a", "a1", pack=gzip.compress)
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "m2", "m3", "m4", "a1"]
+    assert idle_lines(run) == ["m1", "m2", "m3", "m4", "a1"]
 
 
 def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, inbox: Path) -> None:
     """An unpacker that was at the end found it, and so did the next look."""
     m = put(inbox, "m", "m1", "m2", pack=gzip.compress)
-    run = submit(cluster, inbox, complete="quiet", quiet_s=0.0)
-    run.run_until_idle()
+    run = settled(cluster, inbox, complete="quiet", quiet_s=0.0)
     with m.open("ab") as file:
         file.write(gzip.compress(b"m3\n"))
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "m2", "m3"]
+    assert idle_lines(run) == ["m1", "m2", "m3"]
 
 
 @pytest.mark.parametrize("done", ["keep", "delete"])
@@ -114,8 +98,7 @@ def test_a_folder_of_this_machine_may_be_given_as_a_file_system(cluster: LocalCl
     run = cluster.submit(builder.build())
     run.run_until_idle()
     put(inbox, "a", "a1")
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "a1"]
+    assert idle_lines(run) == ["m1", "a1"]
     assert len([*inbox.iterdir()]) == (2 if done == "keep" else 0)
 
 
@@ -134,8 +117,7 @@ def test_a_file_that_a_quarantined_batch_needs_stays_under_its_new_name_too(inbo
         m.rename(inbox / "m.txt.1")
         run.run_until_idle()
         put(inbox, "a", "a1")
-        run.run_until_idle()
-        assert run.state("lines") == ["m1", "m3", "a1"]
+        assert idle_lines(run) == ["m1", "m3", "a1"]
     Keep.hated = ""
     assert [path.name for path in inbox.iterdir()] == ["m.txt.1"]
 
@@ -159,34 +141,27 @@ def test_a_file_with_the_inode_and_the_content_of_one_that_was_removed_is_read(
     follow |= {"done_path": str(inbox.parent / "done")} if done == "move" else {}
     put(inbox, "old", "tick")
     os.link(inbox / "old.txt", inbox.parent / "spare")
-    run = submit(cluster, inbox, **follow)
-    run.run_until_idle()
+    run = settled(cluster, inbox, **follow)
     assert not (inbox / "old.txt").exists()
     if is_restarted:
         drained(run)
         run.close()
         run = submit(cluster, inbox, **follow)
     given_again(inbox, inbox.parent / "spare", content)
-    run.run_until_idle()
-    assert run.state("lines") == ["tick", *content.split()]
+    assert idle_lines(run) == ["tick", *content.split()]
     assert not (inbox / "new.txt").exists()
 
 
 @pytest.mark.parametrize("content", ["tick\n", "tick\ntock\n"])
-def test_a_file_with_the_inode_and_the_content_of_one_that_others_removed_is_asked_about(
-    cluster: LocalCluster, inbox: Path, content: str
-) -> None:
+def test_a_file_with_the_inode_and_the_content_of_one_that_others_removed_is_asked_about(cluster, inbox, content):
     put(inbox, "old", "tick")
     os.link(inbox / "old.txt", inbox.parent / "spare")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     (inbox / "old.txt").unlink()
     given_again(inbox, inbox.parent / "spare", content)
     with pytest.raises(SourceError, match="it is the same file under a new name, or another of the same content"):
         run.run_until_idle()
-    run = submit(cluster, inbox, adopt="again")
-    run.run_until_idle()
-    assert run.state("lines") == ["tick", *content.split()]
+    assert settled(cluster, inbox, adopt="again").state("lines") == ["tick", *content.split()]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -236,16 +211,13 @@ def test_a_file_that_was_not_complete_is_named_when_it_is_read(cluster: LocalClu
 )
 def test_a_file_that_changed_after_it_was_read_stops_the_start(cluster, inbox, alter, story) -> None:
     path = put(inbox, "m", "m1", "m2", "m3", "m4")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     drained(run)
     alter(path)
     with pytest.raises(SourceError, match=story):
         submit(cluster, inbox)
     put(inbox, "n", "n1")
-    run = submit(cluster, inbox, adopt="changed")
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "m2", "m3", "m4", "n1"]
+    assert settled(cluster, inbox, adopt="changed").state("lines") == ["m1", "m2", "m3", "m4", "n1"]
 
 
 def test_a_file_that_is_gone_before_it_was_committed_stops_the_start(cluster: LocalCluster, inbox: Path) -> None:
@@ -258,9 +230,7 @@ def test_a_file_that_is_gone_before_it_was_committed_stops_the_start(cluster: Lo
         submit(cluster, inbox)
 
 
-def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(
-    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(inbox, tmp_path, monkeypatch):
     def fingerprints() -> list[str]:
         return [TextFiles(pattern, follow=True).fingerprint() for pattern in (f"{inbox}/*.txt", "*.txt")]
 
@@ -298,9 +268,7 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     coordinator.close()
 
 
-def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missing(
-    inbox: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missing(inbox, monkeypatch):
     monkeypatch.setattr(reading_order, "LONG_LOOK_S", 0.1)
     times = iter([0.0, 1.1, 9.9, 10.1, 10.1])
     spout = TextFiles(str(inbox / "*.txt"), 1, follow=Follow(complete="rename", poll_s=0))
@@ -312,17 +280,14 @@ def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missin
     coordinator.close()
 
 
-def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the_end(
-    cluster: LocalCluster, inbox: Path
-) -> None:
-    def finite(adopt: bool | str) -> TransactionalRun:
+def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the_end(cluster, inbox):
+    def finite(adopt):
         builder = TransactionalTopologyBuilder("growing", "lines", TextFiles(str(inbox / "*.txt"), 3))
         builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
         return cluster.submit(builder.build(), options=RunOptions(adopt=adopt))
 
     put(inbox, "m", "m1", "m2")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     put(inbox, "a", "a1")
     run.run_until_idle()
     drained(run)
@@ -337,8 +302,7 @@ def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the
 def test_the_list_of_done_files_is_not_read_though_it_matches(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1")
     for _ in range(2):
-        run = submit(cluster, inbox, done="list", done_path=str(inbox / "done.txt"))
-        run.run_until_idle()
+        run = settled(cluster, inbox, done="list", done_path=str(inbox / "done.txt"))
         run.run_until_idle()
         assert drained(run) == {"m1": 1}
 
@@ -350,9 +314,7 @@ def test_a_list_of_done_files_that_cannot_be_written_is_a_sentence(cluster: Loca
             submit(cluster, inbox, done="list", done_path=str(path)).run_until_idle()
 
 
-def test_a_file_that_grew_while_it_was_partly_read_is_named_by_the_next_start(
-    cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_grew_while_it_was_partly_read_is_named_by_the_next_start(cluster, inbox, monkeypatch):
     path = put(inbox, "m", "m1", "m2", "m3", "m4")
     monkeypatch.setattr("coordinator.sources.files.stores.input_file.RECENT_NS", 0)
     run = submit(cluster, inbox, lines_per_batch=1)
@@ -369,30 +331,22 @@ def test_a_file_without_a_record_is_done_with_the_next_transaction(cluster: Loca
     (inbox / "a.txt").write_bytes(gzip.compress(b""))
     (inbox / "k.txt").write_bytes(gzip.compress(b""))
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox, done="delete")
-    run.run_until_idle()
+    settled(cluster, inbox, done="delete")
     assert list(inbox.iterdir()) == []
 
 
-def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is_accepted(
-    cluster: LocalCluster, inbox: Path
-) -> None:
+def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is_accepted(cluster, inbox):
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox, done="delete")
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="delete")
     drained(run)
     path = put(inbox, "m", "m2")
-    run = submit(cluster, inbox, done="delete", adopt="changed")
-    run.run_until_idle()
+    run = settled(cluster, inbox, done="delete", adopt="changed")
     assert path.read_text() == "m2\n"
 
 
-def test_a_folder_in_which_nothing_matches_is_logged_once(
-    cluster: LocalCluster, inbox: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_folder_in_which_nothing_matches_is_logged_once(cluster, inbox, caplog):
     caplog.set_level("INFO", logger="txbatch")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     run.run_until_idle()
     (said,) = [record.getMessage() for record in caplog.records if "matches" in record.getMessage()]
     assert said == f"topology 'growing': nothing matches {str(inbox / '*.txt')!r} yet; looking again every 0 s"

@@ -10,7 +10,7 @@ import pytest
 
 from coordinator.testing.cluster.cluster import LocalCluster
 from state.errors import SourceError
-from tests.support.sources.growing_folder import drained, submit
+from tests.support.sources.growing_folder import drained, settled
 
 
 def write(path: Path, line: str, *, append: bool = False) -> None:
@@ -31,8 +31,7 @@ def test_a_change_is_accepted_once(cluster: LocalCluster, tmp_path: Path, name: 
 
     def lines(done: str, adopt: str | bool = False) -> list[str]:
         place = done_path if done != "keep" else ""
-        run = submit(cluster, inbox, adopt=adopt, done=done, done_path=place, pattern="*.txt*")
-        run.run_until_idle()
+        run = settled(cluster, inbox, adopt=adopt, done=done, done_path=place, pattern="*.txt*")
         drained(run)
         return list(run.state("lines"))
 

@@ -17,12 +17,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files.stores.compressed_file import close_kept
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
 from state.errors import TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep
 from tests.support.sources.lying_folder import BENIGN, Lie, LyingFolder, Struck

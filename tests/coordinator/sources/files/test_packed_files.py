@@ -94,10 +94,8 @@ def archived(mode: str = "w") -> bytes:
 def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, sentence: str, encoding_errors) -> None:
     (tmp_path / "a.txt").write_text("sound\n")
     (tmp_path / "b.txt").write_bytes(content)
-
     with pytest.raises(TopologyError) as refused:
         TextFiles(str(tmp_path / "*.txt"), encoding_errors=encoding_errors)
-
     assert f"input file '{tmp_path / 'b.txt'}' {sentence}" in str(refused.value)
 
 
@@ -107,7 +105,6 @@ def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, se
 def test_what_a_packed_file_holds_is_told_too(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.txt.gz").write_bytes(content)
     source = TextFiles(str(tmp_path / "a.txt.gz"), on_bad_record="skip")
-
     with pytest.raises(SourceError, match=r"a\.txt\.gz' is (a tar archive|UTF-16)"):
         rows_of(source)
 
@@ -115,5 +112,4 @@ def test_what_a_packed_file_holds_is_told_too(tmp_path: Path, content: bytes) ->
 @pytest.mark.parametrize("text", ["BZh is how it begins\n", "PK\n", "\ufeffwith a mark\n", "", "a\0b\0\0\n", "\0\0"])
 def test_text_that_only_looks_alike_is_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
-
     assert TextFiles(str(tmp_path / "a.txt")).paths() == (str(tmp_path / "a.txt"),)

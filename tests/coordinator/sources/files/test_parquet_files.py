@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources.files.line_files import JsonLines
-from coordinator.sources.files.parquet_files import ParquetFiles
+from coordinator.sources import JsonLines, ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state.codec import pack_exact
 from state.errors import SourceError, TopologyError
@@ -83,9 +82,7 @@ def test_every_row_is_read_once_and_in_order(tmp_path_factory, counts, group, ba
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_times_of_impala_are_read_in_any_year_and_refused_if_they_have_nanoseconds(
-    tmp_path: Path, nested: bool
-) -> None:
+def test_times_of_impala_are_read_in_any_year_and_refused_if_they_have_nanoseconds(tmp_path, nested):
     def put(nanoseconds: list[int | None], unit: str) -> str:
         times = pa.array(nanoseconds, pa.timestamp(unit))
         column = pa.array([[each] for each in times.to_pylist()], pa.list_(times.type)) if nested else times
@@ -220,9 +217,7 @@ def test_a_column_no_tuple_can_carry_is_told_before_it_is_read(tmp_path: Path, c
         pa.array([2**31 - 1], pa.date32()),
     ],
 )
-def test_a_time_that_python_cannot_have_is_told_without_blaming_the_file_for_a_change(
-    tmp_path: Path, column: Any
-) -> None:
+def test_a_time_that_python_cannot_have_is_told_without_blaming_the_file_for_a_change(tmp_path, column):
     source = ParquetFiles(write(tmp_path / "a.parquet", c=column), ["c"])
     with pytest.raises(SourceError, match=r"a value that Python cannot have: .*; write its times in microseconds"):
         rows_of(source)

@@ -56,14 +56,12 @@ def test_tasks_without_a_range_read_nothing() -> None:
 def test_tasks_take_turns_at_transactions_of_one_range() -> None:
     one = [of_lines(3)[0].to_plain()]
     readers = [[task for task in range(3) if parse_share(one, task, 3, number=number)] for number in range(1, 7)]
-
     assert readers == [[1], [2], [0], [1], [2], [0]]
 
 
 def test_of_many_tasks_each_reads_several_transactions_of_one_range_in_a_row() -> None:
     one = [of_lines(3)[0].to_plain()]
     readers = [sharing_tasks(one, 64, number=number)[0] for number in range(64 * 16)]
-
     assert readers == [task for task in range(64) for _ in range(16)]
 
 
@@ -72,13 +70,10 @@ def test_of_many_tasks_each_reads_several_transactions_of_one_range_in_a_row() -
     task_count=st.integers(1, 8),
     number=st.integers(0, 100),
 )
-def test_every_range_belongs_to_one_task_and_stays_in_order(
-    line_counts: list[int], task_count: int, number: int
-) -> None:
+def test_every_range_belongs_to_one_task_and_stays_in_order(line_counts, task_count, number):
     ranges = of_lines(*line_counts)
     plain = [each.to_plain() for each in ranges]
     shares = [parse_share(plain, task, task_count, number=number) for task in range(task_count)]
-
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
     emitting = TextFiles(__file__).emitting_tasks(number, plain, task_count)
@@ -97,7 +92,6 @@ def test_metadata_of_another_kind_of_source_is_refused_whoever_reads_it(metadata
 
 def test_a_range_survives_as_plain_data() -> None:
     line_range = RecordRange("/é", 1, 2, 0, 1, 2**64 - 1, ("a", "b"))
-
     assert RecordRange.from_plain(line_range.to_plain()) == line_range
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.line_files import TextFiles
+from coordinator.sources import CsvFiles, TextFiles
 from state.errors import SourceError, TopologyError
 from tests.support.sources.reading import cut, read, rows_of
 

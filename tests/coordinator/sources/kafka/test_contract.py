@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic, KafkaTransactionalSpout
 from tests.coordinator.sources.contract import RestoreContract, SourceContract, SourceWorld
 from tests.support.kafka.lying_brokers import SERVERS, TOPIC, Log, LyingBrokers
 

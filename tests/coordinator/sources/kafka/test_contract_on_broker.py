@@ -7,8 +7,7 @@ from itertools import count
 import pytest
 from confluent_kafka import TopicPartition
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.plain_formats import TextLine
 from tests.coordinator.sources.contract import SourceContract, SourceWorld

@@ -6,13 +6,9 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.sources import Inputs, TextFiles
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.plain_formats import TextLine
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator.sources import Inputs, TextFiles, TextLine
+from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from state import HashState
 from tests.support.kafka.messages import numbers, produce, run_until
 

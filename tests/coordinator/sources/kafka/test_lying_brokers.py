@@ -17,17 +17,10 @@ from hypothesis import strategies as st
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.plain.kafka.kafka_spout import KafkaSpout
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.plain.kafka.offset_record import OffsetRecord
-from coordinator.plain.kafka.retry_manager import RetryRules
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import ListState
-from state.errors import SourceError, TransactionError, UserCodeError
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaSpout, KafkaTopic, KafkaTransactionalSpout, RetryRules
+from state import ListState, SourceError, TransactionError, UserCodeError
 from tests.support.kafka.lying_brokers import BENIGN, SERVERS, TOPIC, Lie, LyingBrokers, Struck, forget_workers
 from tests.support.kafka.messages import context
 from tests.support.kafka.scripted_topic import Emissions

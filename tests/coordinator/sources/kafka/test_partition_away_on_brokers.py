@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic
 from coordinator.sources.kafka.client_settings import ClientSettings
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.topic import BrokerTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.plain_formats import TextLine

@@ -23,12 +23,7 @@ class Cutter:
     def __init__(self, topic, *, message_bytes=1.0, on_gone="fail", **rules):
         self.topic, self.now = topic, 100.0
         self.sampled: list[tuple[int, int]] = []
-        defaults = {
-            "messages": 10,
-            "byte_count": 10**9,
-            "linger_s": 1.0,
-            "is_continuous": True,
-        }
+        defaults = {"messages": 10, "byte_count": 10**9, "linger_s": 1.0, "is_continuous": True}
         self.record = CutRecord()
 
         def sample(topic_id, partition, at):

@@ -16,9 +16,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM, StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinated_bolt.streams.routing import Subscriber
-from coordinator.sources.records.json_fields import JsonFields
-from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources import BadRecordError, FunctionFormat, JsonFields, PackedValues, RecordFormat, TextLine
 from coordinator.sources.records.record_output import RecordOutput
 from state.codec import pack, unpack
 from state.errors import BadInputError, SourceError, TopologyError
@@ -184,11 +182,9 @@ def test_a_record_with_a_value_that_cannot_travel_is_bad_and_its_neighbours_are_
     output = RecordOutput(record_format, on_bad_record="skip", **more)
     collector, counters = collected(output, [good, bad, good])
     assert (collector.emitted["default"], counters) == (2, {"bad_records": 1})
-
     output = RecordOutput(record_format, on_bad_record="dead_letter", **more)
     (letter,) = collected(output, [good, bad, good])[0].letters()
     assert re.search(reason, unpack(letter)[-1])
-
     output = RecordOutput(record_format, **more)
     with pytest.raises(BadInputError, match=rf"the record at orders\[1\] is bad: .*({reason})"):
         collected(output, [good, bad, good])
