@@ -10,10 +10,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt import BaseBatchBolt, TopologyContext
-from coordinator import ICommitterTransactionalSpout, LocalCluster, RunOptions, RunSoFar, Topology, prove, run, stream
-from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, TextFiles
+from coordinated_bolt import TopologyContext
+from coordinator import (
+    ICommitterTransactionalSpout,
+    LocalCluster,
+    RunOptions,
+    RunSoFar,
+    Topology,
+    TransactionalRun,
+    prove,
+    run,
+    stream,
+)
+from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SourceError, StateRefusedError, TopologyError
@@ -21,6 +30,7 @@ from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
+from tests.support.topologies.components import Gathers
 
 ORDERS = "order,customer,cents\n1,ann,500\n2,bob,700\n3,ann,900\n4,eve,100\n5,bob,50\n"
 RETURNS = '{"order": 2, "cents": 700}\n{"order": 3, "cents": 100}\n'
@@ -60,7 +70,7 @@ class TestInputs(SourceContract):
         return InputsWorld(tmp_path)
 
 
-class Balance(BaseBatchBolt, ICommitter):
+class Balance(Gathers):
     """Adds orders to their customers and takes off what is returned, whichever of the two comes first."""
 
     cents = HashState("cents")
@@ -68,20 +78,14 @@ class Balance(BaseBatchBolt, ICommitter):
     returned = HashState("returned", field=int)
     order = ListState("order")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.orders: list[Any] = []
-        self.returns: list[Any] = []
-
-    def execute(self, tup: Any) -> None:
-        (self.orders if tup.stream_id == "orders" else self.returns).append(tup.values)
-
     def finish_batch(self) -> None:
-        self.order.append(f"{len(self.orders)} orders, {len(self.returns)} returns")
-        for order, customer, cents in self.orders:
+        orders = [tup.values for tup in self.tuples if tup.stream_id == "orders"]
+        returns = [tup.values for tup in self.tuples if tup.stream_id == "returns"]
+        self.order.append(f"{len(orders)} orders, {len(returns)} returns")
+        for order, customer, cents in orders:
             self.customers.put(order, customer)
             self.cents.increment(customer, cents - (self.returned.get(order) or 0))
-        for order, cents in self.returns:
+        for order, cents in returns:
             customer = self.customers.get(order)
             if customer is None:
                 self.returned.increment(order, cents)
@@ -112,42 +116,57 @@ def returns(folder: Path, **more: Any) -> JsonLines:
 
 
 def balances(inputs: Inputs) -> Topology:
+    return balances_builder(inputs).build()
+
+
+def balances_builder(inputs: Inputs) -> TransactionalTopologyBuilder:
     builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
     keep = builder.set_committer_bolt("balance", Balance())
     for name in inputs.sources:
         keep.global_grouping("inputs", name)
-    return builder.build()
+    return builder
 
 
 def both(folder: Path, **more: Any) -> Inputs:
     return Inputs(orders=orders(folder, **more), returns=returns(folder, **more))
 
 
+def kept_alone(source: Any) -> Topology:
+    """The same topology, over one source that is not among others."""
+    builder = TransactionalTopologyBuilder("balances", "inputs", source)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("inputs")
+    return builder.build()
+
+
+def idle(cluster: LocalCluster, topology: Topology, **options: Any) -> TransactionalRun:
+    """A run that has committed what there is."""
+    submitted = cluster.submit(topology, options=RunOptions(**options))
+    submitted.run_until_idle()
+    return submitted
+
+
 def test_a_source_that_has_ended_does_not_end_the_others(cluster: LocalCluster, folder: Path) -> None:
-    run = cluster.submit(balances(both(folder)))
-    run.run_until_idle()
+    run = idle(cluster, balances(both(folder)))
     assert run.is_done
     assert run.state("cents") == {"ann": 1300, "bob": 50, "eve": 100}
     assert run.state("order") == ["2 orders, 1 returns", "2 orders, 1 returns", "1 orders, 0 returns"]
 
 
 def test_a_source_may_be_added_between_runs_and_left_out(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(Inputs(orders=orders(folder)))).run_until_idle()
-    second = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
-    second.run_until_idle()
+    idle(cluster, balances(Inputs(orders=orders(folder))))
+    second = idle(cluster, balances(both(folder)), adopt=True)
     assert second.state("cents") == {"ann": 1300, "bob": 50, "eve": 100}
     left_out = balances(Inputs(returns=returns(folder)))
     with pytest.raises(StateRefusedError, match="input 'orders' is not read any more"):
         cluster.submit(left_out)
-    cluster.submit(left_out, options=RunOptions(adopt="changed")).run_until_idle()
+    idle(cluster, left_out, adopt="changed")
     (folder / "orders2.csv").write_text("order,customer,cents\n6,ann,1\n")
-    again = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
-    again.run_until_idle()
+    again = idle(cluster, balances(both(folder)), adopt=True)
     assert again.state("cents") == {"ann": 1301, "bob": 50, "eve": 100}
 
 
 def test_a_source_under_another_name_is_read_again_and_the_start_says_so(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(both(folder))).run_until_idle()
+    idle(cluster, balances(both(folder)))
     renamed = balances(Inputs(orders=orders(folder), back=returns(folder)))
     with pytest.raises(StateRefusedError, match="input 'back' is what was read as 'returns'"):
         cluster.submit(renamed, options=RunOptions(adopt="changed"))
@@ -168,28 +187,23 @@ def test_a_part_of_an_input_that_is_not_given_is_refused_by_name(folder: Path) -
 
 
 def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(cluster, folder):
-    alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
-    alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
-    cluster.submit(alone.build()).run_until_idle()
+    idle(cluster, kept_alone(orders(folder)))
     for adopt in (False, True, "changed", "unchecked"):
         with pytest.raises((SourceError, StateRefusedError), match="has read a single source before"):
-            cluster.submit(balances(both(folder)), options=RunOptions(adopt=adopt, accept_state_changes=True))
+            idle(cluster, balances(both(folder)), adopt=adopt, accept_state_changes=True)
 
 
-def test_a_topology_that_has_read_several_sources_cannot_go_on_with_one(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(both(folder))).run_until_idle()
-    alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
-    alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
+def test_a_topology_that_has_read_several_sources_cannot_go_on_with_one(cluster, folder):
+    idle(cluster, balances(both(folder)))
     for adopt in (False, True):
         with pytest.raises((SourceError, StateRefusedError)):
-            cluster.submit(alone.build(), options=RunOptions(adopt=adopt, accept_state_changes=True)).run_until_idle()
+            idle(cluster, kept_alone(orders(folder)), adopt=adopt, accept_state_changes=True)
 
 
 def test_what_is_committed_of_each_is_moved_away(cluster: LocalCluster, folder: Path) -> None:
     inputs = both(folder, follow=Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done")))
     assert inputs.destruction
-    run = cluster.submit(balances(inputs))
-    run.run_until_idle()
+    run = idle(cluster, balances(inputs))
     assert not run.is_done
     (folder / "orders2.csv").write_text("order,customer,cents\n6,ann,1\n")
     run.run_until_idle()
@@ -209,8 +223,7 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
     follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done"))
     builder = TransactionalTopologyBuilder("balances", "inputs", both(folder, follow=follow))
     builder.set_committer_bolt("balance", Refuses()).global_grouping("inputs", "orders")
-    run = cluster.submit(builder.build(), options=RunOptions(max_attempts=2, on_poison="quarantine"))
-    run.run_until_idle()
+    run = idle(cluster, builder.build(), max_attempts=2, on_poison="quarantine")
     run.drain()
     run.run_until_idle()
     assert run.statistics.quarantined == [1]
@@ -220,38 +233,27 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
 
 
 def test_a_change_of_one_input_is_named_with_it(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(both(folder)), options=RunOptions(last_txid=1)).run_until_idle()
+    idle(cluster, balances(both(folder)), last_txid=1)
     (folder / "orders.csv").write_text(ORDERS.replace("ann,500", "ann,501"))
     with pytest.raises((SourceError, StateRefusedError), match=r"orders\.csv"):
-        cluster.submit(balances(both(folder))).run_until_idle()
+        idle(cluster, balances(both(folder)))
 
 
-class Bad(BaseBatchBolt, ICommitter):
+class Bad(Gathers):
     places = ListState("places")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.bad: list[str] = []
-
-    def execute(self, tup: Any) -> None:
-        self.bad.append(f"{tup.stream_id} {bytes(tup['record'])!r}")
-
     def finish_batch(self) -> None:
-        self.places.extend(self.bad)
+        self.places.extend(f"{tup.stream_id} {bytes(tup['record'])!r}" for tup in self.tuples)
 
 
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_bad_records_of_an_input_are_on_its_stream_of_them(cluster: LocalCluster, folder: Path, is_heard: bool) -> None:
     (folder / "orders2.csv").write_text("order,customer,cents\nsix,ann,1\n")
     inputs = both(folder, on_bad_record="dead_letter")
-    builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
-    keep = builder.set_committer_bolt("balance", Balance())
-    for name in inputs.sources:
-        keep.global_grouping("inputs", name)
+    builder = balances_builder(inputs)
     if is_heard:
         builder.set_committer_bolt("bad", Bad()).global_grouping("inputs", "orders_dead_letters")
-    run = cluster.submit(builder.build())
-    run.run_until_idle()
+    run = idle(cluster, builder.build())
     assert len(run.dead_letters()) == (not is_heard)
     if is_heard:
         assert run.state("places") == ["orders_dead_letters b'six,ann,1'"]
@@ -269,8 +271,7 @@ def test_bad_records_of_every_attempt_are_counted(folder: Path, tmp_path: Path, 
     topology = balances(Inputs(orders=orders(folder, on_bad_record="skip"), returns=returns(folder)))
     if engine == "cluster":
         with LocalCluster(seed=1) as cluster:
-            run_of_it = cluster.submit(topology)
-            run_of_it.run_until_idle()
+            run_of_it = idle(cluster, topology)
             statistics = run_of_it.statistics
     else:
         statistics = run(topology, engine="local", data_dir=tmp_path / "data")
@@ -318,9 +319,8 @@ def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were
         quick = Batches(lambda taken: rows_of("q", 5)[taken:], ["id"])
         return names_counted(quick=quick, slow=Batches(slow if counts else listed, ["id"]))
 
-    cluster.submit(topology(), options=RunOptions(last_txid=5)).run_until_idle()
-    found = cluster.submit(topology(), options=RunOptions(adopt=True))
-    found.run_until_idle()
+    idle(cluster, topology(), last_txid=5)
+    found = idle(cluster, topology(), adopt=True)
     assert found.is_done
     assert found.state("seen_slow") == {f"s{number}": 1 for number in range(8)}
     assert found.state("seen_quick") == {f"q{number}": 1 for number in range(5)}
@@ -329,8 +329,7 @@ def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were
 
 def test_fixed_batches_that_are_added_later_begin_with_their_first(cluster: LocalCluster) -> None:
     def go(**sources: Any) -> Any:
-        found = cluster.submit(names_counted(**sources), options=RunOptions(adopt=True))
-        found.run_until_idle()
+        found = idle(cluster, names_counted(**sources), adopt=True)
         assert found.is_done
         return found
 
@@ -340,8 +339,7 @@ def test_fixed_batches_that_are_added_later_begin_with_their_first(cluster: Loca
 
 
 def test_partitions_that_have_ended_give_no_more_transactions(cluster: LocalCluster) -> None:
-    found = cluster.submit(names_counted(a=MemoryTransactionalSpout([[["x"], ["y"]], [["z"]]], ["id"], 1)))
-    found.run_until_idle()
+    found = idle(cluster, names_counted(a=MemoryTransactionalSpout([[["x"], ["y"]], [["z"]]], ["id"], 1)))
     assert found.is_done
     assert found.statistics.committed == 2
     assert found.state("seen_a") == {"x": 1, "y": 1, "z": 1}
@@ -352,22 +350,30 @@ def test_several_inputs_can_be_proved(folder: Path) -> None:
     assert proof.holds, str(proof)
 
 
-def test_what_is_no_input_is_refused(folder: Path) -> None:
-    with pytest.raises(TopologyError, match="Inputs has no source"):
-        Inputs()
-    with pytest.raises(TopologyError, match="input 'inner' has several sources itself"):
-        Inputs(inner=Inputs(lines=TextFiles(str(folder / "*.csv"))))
-    with pytest.raises(TopologyError, match="input 'rows' is a Counter, which is no transactional spout"):
-        Inputs(rows=Counter())  # type: ignore[arg-type]
-    with pytest.raises(TopologyError, match="and an opaque spout cannot be among others: give it a topology of its"):
-        Inputs(rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1))  # type: ignore[arg-type]
+class OwnCommitter(MemoryTransactionalSpout, ICommitterTransactionalSpout):
+    def get_committer(self, conf: Any, context: Any) -> Any:
+        raise AssertionError("it is not asked for one")
 
-    class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
-        def get_committer(self, conf: Any, context: Any) -> Any:
-            raise AssertionError("it is not asked for one")
 
-    with pytest.raises(TopologyError, match=r"'rows' is a Told, whose committer is your own; give it a topology"):
-        Inputs(rows=Told([[["a"]]], ["a"], 1))
+NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of its"
+
+
+@pytest.mark.parametrize(
+    ("sources", "told"),
+    [
+        (dict, "Inputs has no source"),
+        (lambda: {"inner": Inputs(a=FixedBatchesSpout([], ["a"]))}, "input 'inner' has several sources itself"),
+        (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is no transactional spout"),
+        (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
+        (
+            lambda: {"rows": OwnCommitter([[["a"]]], ["a"], 1)},
+            "'rows' is a OwnCommitter, whose committer is your own; give it a topology",
+        ),
+    ],
+)
+def test_what_is_no_input_is_refused(sources, told):
+    with pytest.raises(TopologyError, match=told):
+        Inputs(**sources())
 
 
 @pytest.mark.redis

@@ -69,26 +69,13 @@ def world(redis_backend: Backend) -> StreamWorld:
     return StreamWorld(redis_backend)
 
 
-class TestRedisStreams(SourceContract):
-    """The contract of all sources."""
-
-    @pytest.fixture
-    def world(self, redis_backend: Backend) -> StreamWorld:
-        return StreamWorld(redis_backend)
-
-
 class TrimmedWorld(StreamWorld):
     """The same, of which what is durable is removed."""
 
     removes: ClassVar[bool] = True
 
-
-class TestRedisStreamsThatAreTrimmed(SourceContract):
-    """The contract holds while entries that are durable are removed."""
-
-    @pytest.fixture
-    def world(self, redis_backend: Backend) -> StreamWorld:
-        return TrimmedWorld(redis_backend, trim=True)
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend, trim=True)
 
 
 class AmongInputs(StreamWorld):
@@ -116,65 +103,28 @@ class AmongInputs(StreamWorld):
         return Inputs(text=self.text.spout(), clicks=super().other_spout())
 
 
-class TestRedisStreamsAmongInputs(SourceContract):
-    """The contract holds for several inputs of which one is cut by partitions."""
+class TestRedisStreams(SourceContract):
+    """The contract of all sources, also while entries that are durable are removed, and for one of several inputs."""
 
-    @pytest.fixture
-    def world(self, redis_backend: Backend, tmp_path: Path) -> AmongInputs:
-        return AmongInputs(redis_backend, tmp_path)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_an_input_is_trimmed_when_it_is_durable_and_kept_while_a_batch_of_it_is_quarantined(
-    redis_backend, tmp_path, seed
-):
-    world = AmongInputs(redis_backend, tmp_path)
-    world.add(36)
-    with LocalCluster(seed=seed) as cluster:
-        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", world.spout(), parallelism=2)
-        builder.set_committer_bolt("keep", HatesFive()).global_grouping("source", "clicks").global_grouping(
-            "source", "text"
-        )
-        topology, options = builder.build(), RunOptions(on_poison="quarantine", max_attempts=1)
-        run = cluster.submit(topology, options=options)
-        run.run_until_idle()
-        assert run.statistics.quarantined == [2]
-        assert world.client.xlen(STREAM) >= 20, "the batch can be read again"
-        store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
-        assert admin_of(store).discard(store.quarantined()[0])
-        world.add(6)
-        cluster.submit(builder.build(), options=options).run_until_idle()
-        assert world.client.xlen(STREAM) == 0
+    @pytest.fixture(params=["alone", "trimmed", "among inputs"])
+    def world(self, redis_backend: Backend, tmp_path: Path, request: pytest.FixtureRequest) -> StreamWorld:
+        if request.param == "among inputs":
+            return AmongInputs(redis_backend, tmp_path)
+        return TrimmedWorld(redis_backend) if request.param == "trimmed" else StreamWorld(redis_backend)
 
 
 JOB = """
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
+from coordinator import stream
 from coordinator.sources import Inputs, RedisStreams, TextFiles
 from state import HashState
 
 
-class Count(BaseBatchBolt, ICommitter):
-    counts = HashState[int]("counts")
-
-    def prepare(self, conf, context, collector, attempt):
-        self.keys = []
-
-    def execute(self, tup):
-        self.keys.append(f"{tup.stream_id} {tup.values[0]}")
-
-    def finish_batch(self):
-        for key in self.keys:
-            self.counts.increment(key)
-
-
 def topology(url):
     clicks = RedisStreams("orders", fields={"page": str}, take=50, url=url, trim=True)
-    builder = TransactionalTopologyBuilder("both", "in", Inputs(clicks=clicks, text=TextFiles("in/*.txt", 20)))
-    count = builder.set_committer_bolt("count", Count())
-    count.fields_grouping("in", ["page"], "clicks").fields_grouping("in", ["line"], "text")
-    return builder.build()
+    both = stream(Inputs(clicks=clicks, text=TextFiles("in/*.txt", 20)))
+    both.output("clicks").count_by("page", into=HashState("pages"))
+    both.output("text").count_by("line", into=HashState("lines"))
+    return both.topology("both")
 """
 
 
@@ -193,10 +143,11 @@ def test_a_run_over_a_stream_and_files_that_is_killed_is_continued_exactly(redis
     url = str(redis_backend.url)
     more = ("-p", f"url={url}", "--redis", url, "--durability", "memory")
     killed_and_ended(tmp_path, client, "both", "jobs.py:topology", *more)
-    found = {key.decode(): int(count) for key, count in client.hgetall("{both}:counts").items()}
-    assert found == Counter(
-        [f"clicks p{number % 70}" for number in range(30_000)] + [f"text l{number % 30}" for number in range(20_000)]
-    )
+    found = [client.hgetall(f"{{both}}:{name}") for name in ("pages", "lines")]
+    assert [{key.decode(): int(count) for key, count in each.items()} for each in found] == [
+        Counter(f"p{number % 70}" for number in range(30_000)),
+        Counter(f"l{number % 30}" for number in range(20_000)),
+    ]
     assert client.xlen("orders") == 0
 
 
@@ -205,10 +156,17 @@ def forget():
     Keep.given, Keep.fail_once, Keep.stop_at = {}, set(), 0
 
 
+def topology_over(spout, *streams, keep=Keep, tasks=2):
+    """Keeps what is on the default stream, unless others are named."""
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=tasks)
+    declarer = builder.set_committer_bolt("keep", keep())
+    for name in streams or ("default",):
+        declarer.global_grouping("source", name)
+    return builder.build()
+
+
 def submit(cluster, spout, *, adopt=False, max_pending=3):
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=2)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("source")
-    return cluster.submit(builder.build(), options=RunOptions(max_spout_pending=max_pending, adopt=adopt))
+    return cluster.submit(topology_over(spout), options=RunOptions(max_spout_pending=max_pending, adopt=adopt))
 
 
 def read(cluster, spout, **more):
@@ -221,10 +179,11 @@ def kept(run):
     return by_content([json.loads(json.dumps(row)) for row in SourceContract().kept(run)])
 
 
-def test_no_transaction_is_empty_if_nothing_was_deleted(cluster, world):
-    world.add(23)
+@pytest.mark.parametrize(("entries", "transactions"), [(0, 0), (23, 6)])
+def test_no_transaction_is_empty_if_nothing_was_deleted(cluster, world, entries, transactions):
+    world.add(entries)
     run = read(cluster, world.spout(), max_pending=16)
-    assert run.statistics.committed == 6
+    assert (run.statistics.committed, run.is_done) == (transactions, True)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -241,21 +200,25 @@ def test_what_is_durable_is_trimmed_and_nothing_else(world, max_pending, seed):
         assert kept(run) == by_content(world.rows)
 
 
-def test_a_stream_is_not_trimmed_while_a_batch_of_it_is_quarantined(cluster, world):
-    world.add(12)
-    world.more = {"trim": True}
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", world.spout())
-    builder.set_committer_bolt("keep", HatesFive()).global_grouping("source")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("streams", [(), ("clicks", "text")], ids=["alone", "among inputs"])
+def test_a_stream_is_trimmed_when_it_is_durable_and_kept_while_a_batch_of_it_is_quarantined(
+    redis_backend, tmp_path, streams, seed
+):
+    world = AmongInputs(redis_backend, tmp_path) if streams else TrimmedWorld(redis_backend)
+    world.add(36)
+    topology = topology_over(world.spout(), *streams, keep=HatesFive)
     options = RunOptions(on_poison="quarantine", max_attempts=1)
-    run = cluster.submit(builder.build(), options=options)
-    run.run_until_idle()
-    assert (run.statistics.quarantined, run.statistics.committed) == ([2], 2)
-    assert [name for name, _ in world.client.xrange(STREAM)][4:8], "the batch can be read again"
-    store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
-    assert admin_of(store).discard(store.quarantined()[0])
-    world.add(4)
-    cluster.submit(builder.build(), options=options).run_until_idle()
-    assert world.client.xlen(STREAM) == 0
+    with LocalCluster(seed=seed) as cluster:
+        run = cluster.submit(topology, options=options)
+        run.run_until_idle()
+        assert run.statistics.quarantined == [2]
+        assert world.client.xlen(STREAM) >= 20, "the batch can be read again"
+        store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
+        assert admin_of(store).discard(store.quarantined()[0])
+        world.add(6)
+        cluster.submit(topology, options=options).run_until_idle()
+        assert world.client.xlen(STREAM) == 0
 
 
 def test_nothing_is_trimmed_unless_it_is_asked_for(cluster, world):
@@ -281,15 +244,6 @@ def test_entries_removed_before_the_first_run_are_none_of_its_business(cluster, 
     world.add(10)
     world.client.xtrim(STREAM, maxlen=4, approximate=False)
     assert kept(read(cluster, world.spout())) == by_content(world.rows[6:])
-
-
-def test_a_stream_that_was_made_anew_is_refused(cluster, world):
-    world.add(6)
-    read(cluster, world.spout())
-    world.client.delete(STREAM)
-    world.client.xadd(STREAM, {"page": "a", "clicks": 1}, id="1-1")
-    with pytest.raises(SourceError, match=r"was read up to .* and ends at 1-1: it is another one"):
-        read(cluster, world.spout())
 
 
 def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_are_skipped(cluster, world):
@@ -422,23 +376,21 @@ def test_a_stream_that_goes_on_is_never_taken_for_another(cluster, any_world, tr
     assert kept(read(cluster, any_world.spout())) == by_content(expected)
 
 
-def test_a_run_that_begins_at_the_end_needs_no_transaction_for_that_and_the_next_begins_there_too(cluster, world):
-    world.add(43)
-    world.more = {"start": "end", "follow": True}
-    run = read(cluster, world.spout(), max_pending=8)
-    assert run.statistics.committed == 0
-    world.add(5)  # after the run, which has cut nothing
-    assert kept(read(cluster, world.spout())) == by_content(world.rows[43:])
-
-
-def test_other_entries_under_the_same_ids_are_refused(cluster, world):
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        (1, r"was read up to 6-1 and ends at 1-1: it is another one"),
+        (6, "stream 'orders' has other entries from 5-1 to 6-1 than were read"),
+    ],
+)
+def test_a_stream_that_was_made_anew_is_refused(cluster, world, entries, told):
     for number in range(1, 7):
         world.client.xadd(STREAM, {"page": "a", "clicks": number}, id=f"{number}-1")
     read(cluster, world.spout())
     world.client.delete(STREAM)
-    for number in range(1, 7):
+    for number in range(1, entries + 1):
         world.client.xadd(STREAM, {"page": "b", "clicks": number}, id=f"{number}-1")
-    with pytest.raises(SourceError, match="stream 'orders' has other entries from 5-1 to 6-1 than were read"):
+    with pytest.raises(SourceError, match=told):
         read(cluster, world.spout())
 
 
@@ -453,37 +405,30 @@ def test_streams_may_be_added_at_the_end_and_not_moved(cluster, world):
     assert kept(run) == by_content([*world.rows, ["x", 1]])
 
 
-def test_a_stream_that_is_not_there_yet_is_empty(cluster, world):
-    run = read(cluster, world.spout())
-    assert run.statistics.committed == 0
-    assert run.is_done
-
-
-def test_a_run_that_follows_reads_what_is_added_and_does_not_end(cluster, world):
-    world.add(3)
-    world.more = {"follow": True}
-    run = read(cluster, world.spout())
+@pytest.mark.parametrize(("start", "left_out"), [("beginning", 0), ("end", 43)])
+def test_a_run_that_follows_reads_what_is_added_and_does_not_end(cluster, world, start, left_out):
+    world.add(43)
+    world.more = {"start": start, "follow": True}
+    run = read(cluster, world.spout(), max_pending=8)
+    assert (run.statistics.committed == 0) == (start == "end")
     world.add(5)
     run.run_until_idle()
     assert not run.is_done
-    assert kept(run) == by_content(world.rows)
+    assert kept(run) == by_content(world.rows[left_out:])
 
 
-def test_a_run_that_begins_at_the_end_leaves_out_what_was_there(cluster, world):
-    world.add(5)
+def test_after_a_run_that_began_at_the_end_and_has_cut_nothing_the_next_begins_there_too(cluster, world):
+    world.add(43)
     world.more = {"start": "end", "follow": True}
-    run = read(cluster, world.spout())
-    world.add(6)
-    run.run_until_idle()
-    assert kept(run) == by_content(world.rows[5:])
+    assert read(cluster, world.spout()).statistics.committed == 0
+    world.add(5)
+    assert kept(read(cluster, world.spout())) == by_content(world.rows[43:])
 
 
 def test_entries_added_between_attempts_at_the_first_transaction_are_read_after_a_start_at_the_end(cluster, world):
     world.add(5)
     world.more = {"start": "end", "follow": True}
-    builder = TransactionalTopologyBuilder("orders", "spout", world.spout())
-    builder.set_committer_bolt("keep", Keep()).global_grouping("spout")
-    run = cluster.submit(builder.build())
+    run = cluster.submit(topology_over(world.spout()))
     world.add(2)  # after the start, before the first attempt
     run.hold("processing", 1)
     run.run_until_idle()

@@ -113,7 +113,8 @@ class One(PartitionedCoordinator):
         return self.run_so_far.last_txid >= 1
 
 
-def test_a_transaction_whose_partitions_could_not_be_counted_is_still_to_come():
+def test_a_transaction_whose_partitions_could_not_be_counted_is_still_to_come_and_one_of_an_earlier_run_is_not():
+    assert not guarded(One(), 1)[0].is_ready()
     source, _ = guarded(One())
     with pytest.raises(FailedException):
         source.initialize_transaction(1, None)
@@ -121,11 +122,6 @@ def test_a_transaction_whose_partitions_could_not_be_counted_is_still_to_come():
     assert source.is_ready()
     assert source.initialize_transaction(1, None) == 3
     assert source.is_exhausted()
-    assert not source.is_ready()
-
-
-def test_what_an_earlier_run_has_cut_to_its_end_is_not_continued():
-    source, _ = guarded(One(), 1)
     assert not source.is_ready()
 
 

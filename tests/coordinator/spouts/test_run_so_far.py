@@ -69,47 +69,48 @@ def metadata_of(kind, txid):
     return None if txid == 0 else form.format(txid) if isinstance(form, str) else form
 
 
+def submit(cluster, kind, max_pending=8):
+    topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
+    return cluster.submit(topology, options=RunOptions(max_spout_pending=max_pending))
+
+
+def known(told):
+    return told.last_txid, told.last, told.committed_txid
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_question_tells_what_was_cut_and_what_was_committed(kind):
-    with LocalCluster() as cluster:
-        run = cluster.submit(build(("count", Count(), ["lines"]), spout=KINDS[kind][0]))
-        run.run_until_idle()
-        assert run.statistics.last_txid == 3
-    first_told = list(dict.fromkeys((told.last_txid, told.last, told.committed_txid) for told in Limited.told))
+def test_each_question_tells_what_was_cut_and_what_was_committed(cluster, kind):
+    run = submit(cluster, kind, 1)
+    run.run_until_idle()
+    assert run.statistics.last_txid == 3
+    first_told = list(dict.fromkeys(map(known, Limited.told)))
     assert first_told == [(txid, metadata_of(kind, txid), txid) for txid in (0, 1, 2, 3)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_cut_and_not_committed_is_pending(kind):
-    with LocalCluster() as cluster:
-        topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
-        run = cluster.submit(topology, options=RunOptions(max_spout_pending=4))
-        run.hold("processing")
-        run.run_until_idle()
-        assert [(told.last_txid, told.in_flight) for told in Limited.told[:4]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
-        run.ack(1)
-        Limited.limit = 4
-        run.run_until_idle()
-        told = Limited.told[-1]
-        assert (told.last_txid, told.last, told.committed_txid) == (4, metadata_of(kind, 4), 1)
+def test_what_is_cut_and_not_committed_is_pending(cluster, kind):
+    run = submit(cluster, kind, 4)
+    run.hold("processing")
+    run.run_until_idle()
+    assert [(told.last_txid, told.in_flight) for told in Limited.told[:4]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    run.ack(1)
+    Limited.limit = 4
+    run.run_until_idle()
+    assert known(Limited.told[-1]) == (4, metadata_of(kind, 4), 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_restarted_coordinator_knows_what_earlier_runs_have_cut_and_committed(kind):
-    with LocalCluster() as cluster:
-        topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
-        run = cluster.submit(topology, options=RunOptions(max_spout_pending=4))
-        run.hold("commit", 3)
-        run.run_until_idle()
-        run.close()
-        Limited.told, Limited.limit = [], 5
-        run = cluster.submit(topology)
-        run.run_until_idle()
-        assert run.statistics.last_txid == 5
-        # asked for what is not stored yet: an opaque spout stores nothing before the commit
-        expected = (2, None, 2) if kind == "opaque" else (3, metadata_of(kind, 3), 3)
-        told = Limited.told[0]
-        assert (told.last_txid, told.last, told.committed_txid) == expected
+def test_a_restarted_coordinator_knows_what_earlier_runs_have_cut_and_committed(cluster, kind):
+    run = submit(cluster, kind, 4)
+    run.hold("commit", 3)
+    run.run_until_idle()
+    run.close()
+    Limited.told, Limited.limit = [], 5
+    run = submit(cluster, kind, 1)
+    run.run_until_idle()
+    assert run.statistics.last_txid == 5
+    # asked for what is not stored yet: an opaque spout stores nothing before the commit
+    assert known(Limited.told[0]) == ((2, None, 2) if kind == "opaque" else (3, metadata_of(kind, 3), 3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -118,8 +119,7 @@ def test_replays_never_make_a_spout_cut_more_or_less_than_it_is_ready_for(kind):
         random = Random(seed)
         Limited.limit = 5
         with LocalCluster(seed=seed) as cluster:
-            topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
-            run = cluster.submit(topology, options=RunOptions(max_spout_pending=3))
+            run = submit(cluster, kind, 3)
             run.hold("processing")
             run.run_until_idle()
             for _ in range(4):

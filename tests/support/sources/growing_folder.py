@@ -90,11 +90,13 @@ def growing(
     lines_per_batch: int = 3,
     parallelism: int = 1,
     with_numbers: bool = False,
+    filesystem: Any = None,
     **follow: Any,
 ) -> Topology:
     given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
     origin = ("line_number",) if with_numbers else ()
-    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given), with_origin=origin)
+    more: dict[str, Any] = {"with_origin": origin, "filesystem": filesystem}
+    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given), **more)
     builder = TransactionalTopologyBuilder(topology_id, "lines", spout, parallelism=parallelism)
     builder.set_committer_bolt("keep", KeepNumbers() if with_numbers else Keep()).global_grouping("lines")
     return builder.build()

@@ -91,6 +91,17 @@ class Commit(Sink, ICommitter):
     output_fields = ("line", "number")
 
 
+class Gathers(BaseBatchBolt, ICommitter):
+    """A committer that has all tuples of its batch when it finishes it, which is left to subclasses."""
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.tuples: list[Any] = []
+
+    def execute(self, tup):
+        self.tuples.append(tup)
+
+
 class Count(BaseBatchBolt, ICommitter):
     """A committer that counts its tuples."""
 

@@ -48,30 +48,6 @@ def test_a_bound_store_is_shipped_with_its_topology(bucket: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("logs/*.txt", "ab"),
-        ("logs/**/*.txt", "abcd"),
-        ("**/*.txt", "abcdf"),
-        ("logs/[!b].txt", "a"),
-        ("*/[ef].*", "ef"),
-        ("logs/deep/c.txt", "c"),
-    ],
-)
-def test_files_are_found_by_globs(bucket: Path, pattern: str, names: str) -> None:
-    assert rows_of(TextFiles(pattern, filesystem=filesystem(bucket))) == [[name] for name in names]
-    if "**" not in pattern or pattern.startswith("logs"):
-        assert rows_of(TextFiles(f"file://{bucket}/{pattern}")) == [[name] for name in names]
-
-
-def test_a_pattern_without_a_match_is_named(bucket: Path) -> None:
-    with pytest.raises(TopologyError, match=r"no file matches 'logs/\*\.csv'"):
-        TextFiles("logs/*.csv", filesystem=filesystem(bucket))
-    with pytest.raises(TopologyError, match=r"no file matches 'nowhere/\*'"):
-        TextFiles("nowhere/*", filesystem=filesystem(bucket))
-
-
-@pytest.mark.parametrize(
     ("alter", "story"),
     [
         (lambda path: path.unlink(), "input file 'logs/a.txt' is missing"),

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from coordinator import LocalCluster, TransactionalRun, TransactionalTopologyBuilder
-from coordinator.sources import Follow, TextFiles
+from coordinator import LocalCluster, TransactionalRun
+from coordinator.sources import Follow
 from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file
@@ -48,49 +48,53 @@ def inbox(tmp_path: Path) -> Path:
     return tmp_path / "inbox"
 
 
+def place_of(inbox: Path, done: str) -> dict[str, Any]:
+    """What is done is deleted, or moved to, or listed in, what lies next to the inbox."""
+    return {"done": done, "done_path": "" if done in ("delete", "keep") else str(inbox.parent / "done")}
+
+
 def removing(cluster: LocalCluster, inbox: Path, done: str, **more: Any) -> TransactionalRun:
-    """Runs until nothing is left to do; what is done is deleted, or moved to a folder next to the inbox."""
-    done_path = str(inbox.parent / "done") if done == "move" else ""
-    return settled(cluster, inbox, done=done, done_path=done_path, **more)
+    """Runs until nothing is left to do."""
+    return settled(cluster, inbox, **place_of(inbox, done), **more)
 
 
-@REMOVING
-def test_a_file_that_took_the_name_of_one_that_was_read_is_neither_deleted_nor_moved(inbox: Path, done: str) -> None:
-    path = put(inbox, "m", "m1", "m2")
-    with (
-        LocalCluster() as cluster,
-        at_point("spout.telling", lambda: put(inbox, "m", "x1", "x2")),
-        pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
-    ):
+def crashed(cluster: LocalCluster, inbox: Path, done: str, point: str = "spout.telling") -> None:
+    """A run that dies at this point."""
+    with at_point(point, Crash.happen), pytest.raises(Crash):
         removing(cluster, inbox, done)
-    assert path.read_text() == "x1\nx2\n"
-    assert files_below(inbox.parent) == [path]
+
+
+def done_with(inbox: Path, path: Path, done: Any) -> DoneFiles:
+    """What is to be done, at the commit of transaction 1, with a file that was read as it is now."""
+    store, finished = LocalStore(str(inbox)).of("growing"), FinishedFiles(removes=True)
+    with closing(store.open(str(path))) as file:
+        finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
+    return DoneFiles(finished, Follow(**place_of(inbox, done)), store, str(inbox))
 
 
 @REMOVING
-def test_a_file_that_took_the_name_after_a_restart_is_neither_deleted_nor_moved(inbox: Path, done: str) -> None:
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_file_that_took_the_name_of_one_that_was_read_is_neither_deleted_nor_moved(inbox, done, is_restarted):
     path = put(inbox, "m", "m1", "m2")
     with LocalCluster() as cluster:
-        with at_point("spout.telling", Crash.happen), pytest.raises(Crash):
-            removing(cluster, inbox, done)
+        if is_restarted:
+            crashed(cluster, inbox, done)
         with (
             at_point("spout.telling", lambda: put(inbox, "m", "x1", "x2")),
             pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
         ):
             removing(cluster, inbox, done)
     assert path.read_text() == "x1\nx2\n"
+    assert files_below(inbox.parent) == [path]
 
 
 @REMOVING
 @pytest.mark.parametrize("change", ["written in place", "replaced"])
 def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled(inbox, monkeypatch, done, change):
     monkeypatch.setattr(input_file, "RECENT_NS", 0)  # as if it had been empty for a while
-    path, store, finished = inbox / "m.txt", LocalStore(str(inbox)).of("growing"), FinishedFiles(removes=True)
+    path = inbox / "m.txt"
     path.touch()
-    with closing(store.open(str(path))) as file:
-        finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
-    done_path = "" if done == "delete" else str(inbox.parent / "done")
-    done_files = DoneFiles(finished, Follow(done=done, done_path=done_path), store, str(inbox))
+    done_files = done_with(inbox, path, done)
 
     def fill() -> None:
         path.write_text("x1\n") if change == "written in place" else put(inbox, "m", "x1")
@@ -107,8 +111,7 @@ def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled
 def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read(inbox: Path, done: str) -> None:
     path = put(inbox, "m", "m1")
     with LocalCluster() as cluster:
-        with at_point("spout.telling", Crash.happen), pytest.raises(Crash):
-            removing(cluster, inbox, done)
+        crashed(cluster, inbox, done)
         put(inbox, "m", "m1")
         with pytest.raises(SourceError, match=r"m\.txt' holds what was read of a file of that name, and is another"):
             removing(cluster, inbox, done)
@@ -128,10 +131,8 @@ def test_files_are_not_moved_to_where_they_are_read_from(cluster, inbox, done_pa
 
 
 def test_a_quarantined_batch_of_another_kind_of_source_holds_up_no_file(inbox: Path) -> None:
-    path, store, finished = put(inbox, "m", "m1"), LocalStore(str(inbox)).of("growing"), FinishedFiles(removes=True)
-    with closing(store.open(str(path))) as file:
-        finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
-    done_files = DoneFiles(finished, Follow(done="delete"), store, str(inbox))
+    path = put(inbox, "m", "m1")
+    done_files = done_with(inbox, path, "delete")
     done_files.keep([{"0": ["orders", "1-0", "2-0", 2, 7, 2, 1]}, 5])
     done_files.commit(attempt(1))
     assert not path.exists()
@@ -141,12 +142,11 @@ def test_a_quarantined_batch_of_another_kind_of_source_holds_up_no_file(inbox: P
 @pytest.mark.parametrize("is_dropped", [False, True], ids=["republished", "dropped"])
 def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, done: str, is_dropped: bool) -> None:
     """It is read again when that is republished; neither a later start nor a later commit frees it before."""
-    done_path = str(inbox.parent / "done") if done != "delete" else ""
-    given: dict[str, Any] = {"done": done, "done_path": done_path, "lines_per_batch": 2}
+    given = place_of(inbox, done) | {"lines_per_batch": 2}
     poisoned, other = put(inbox, "m", "m1", "m2", "m3", "m4", "m5", "m6"), put(inbox, "n", "n1", "n2")
 
     def is_dealt_with(path: Path) -> bool:
-        return str(path) in Path(done_path).read_text().split() if done == "list" else not path.exists()
+        return str(path) in (inbox.parent / "done").read_text().split() if done == "list" else not path.exists()
 
     Keep.hated = "m3"
     for name in ("o", "p"):
@@ -171,31 +171,30 @@ def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, d
 
 
 @REMOVING
-@pytest.mark.parametrize("point", ["done_file.checked", "done_file.set_aside", "done_file.compared"])
+@pytest.mark.parametrize(
+    "point", ["spout.telling", *(f"done_file.{each}" for each in ("checked", "set_aside", "compared"))]
+)
 def test_a_crash_while_a_file_is_removed_is_made_up_for(cluster, inbox: Path, point: str, done: str) -> None:
     put(inbox, "m", "m1", pack=gzip.compress)
     put(inbox, "n", "n1")
-    with at_point(point, Crash.happen), pytest.raises(Crash):
-        removing(cluster, inbox, done)
-    run = removing(cluster, inbox, done)
-    assert drained(run) == {"m1": 1, "n1": 1}
+    crashed(cluster, inbox, done, point)
+    assert drained(removing(cluster, inbox, done)) == {"m1": 1, "n1": 1}
     left = [inbox.parent / "done" / name for name in ("m.txt", "n.txt")] if done == "move" else []
     assert files_below(inbox.parent) == left
 
 
-@pytest.mark.parametrize("follow", [{"done": "keep"}, {"done": "delete"}], ids=["kept", "deleted"])
-def test_a_file_set_aside_by_a_run_whose_server_went_back_is_read(inbox: Path, follow: dict[str, Any]) -> None:
+@pytest.mark.parametrize("done", ["keep", "delete"])
+def test_a_file_set_aside_by_a_run_whose_server_went_back_is_read(inbox, done):
     put(inbox, "m", "m1")
-    with LocalCluster() as cluster, at_point("done_file.compared", Crash.happen), pytest.raises(Crash):
-        removing(cluster, inbox, "delete")
+    with LocalCluster() as cluster:
+        crashed(cluster, inbox, "delete", "done_file.compared")
     with LocalCluster() as cluster:  # of which the server knows nothing
-        assert drained(settled(cluster, inbox, **follow)) == {"m1": 1}
+        assert drained(removing(cluster, inbox, done)) == {"m1": 1}
 
 
 def test_what_is_set_aside_never_replaces_a_newer_file(cluster: LocalCluster, inbox: Path) -> None:
     path = put(inbox, "m", "m1")
-    with at_point("done_file.set_aside", Crash.happen), pytest.raises(Crash):
-        removing(cluster, inbox, "delete")
+    crashed(cluster, inbox, "delete", "done_file.set_aside")
     put(inbox, "m", "x1")
     with pytest.raises(
         SourceError, match=r"renamed to '\.txbatch-aside-[0-9a-f]{16}-m\.txt' while it was being removed"
@@ -258,8 +257,7 @@ def test_a_name_that_is_taken_is_never_replaced(tmp_path: Path, monkeypatch, has
 def test_a_link_is_removed_and_its_target_left(cluster: LocalCluster, inbox: Path, done: str) -> None:
     (inbox.parent / "target").write_text("m1\n")
     (inbox / "m.txt").symlink_to("../target")
-    run = removing(cluster, inbox, done)
-    assert drained(run) == {"m1": 1}
+    assert drained(removing(cluster, inbox, done)) == {"m1": 1}
     assert not (inbox / "m.txt").is_symlink()
     assert (inbox.parent / "target").exists()
 
@@ -329,14 +327,12 @@ def test_a_process_out_of_file_descriptors_loses_nothing(cluster, inbox: Path, d
             resource.setrlimit(resource.RLIMIT_NOFILE, (next_one.fileno(), limits[1]))
 
     path = put(inbox, "m", "m1")
-    follow: dict[str, Any] = {"done": done, "done_path": "" if done == "delete" else str(inbox.parent / "done")}
     try:
         with at_point(point, exhaust), suppress(SourceError):
-            submit(cluster, inbox, **follow).run_until_idle()
+            removing(cluster, inbox, done)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    run = settled(cluster, inbox, **follow)
-    assert drained(run) == {"m1": 1}
+    assert drained(removing(cluster, inbox, done)) == {"m1": 1}
     left = {"delete": [], "move": [inbox.parent / "done" / "m.txt"], "list": [inbox.parent / "done", path]}
     assert files_below(inbox.parent) == left[done]
 
@@ -348,19 +344,25 @@ def test_a_full_disk_tears_no_line_for_good(cluster: LocalCluster, inbox: Path, 
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(paths[0]) + 9, limits[1]))
         with pytest.raises(SourceError, match=r"of files that are done cannot be written: File too large"):
-            submit(cluster, inbox, **follow).run_until_idle()
+            settled(cluster, inbox, **follow)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert listed.read_text() == f"{paths[0]}\n{paths[1]}"[: len(paths[0]) + 9]
-    submit(cluster, inbox, **follow).run_until_idle()
+    settled(cluster, inbox, **follow)
     assert listed.read_text() == "".join(f"{path}\n" for path in paths)
 
 
-def test_a_torn_line_of_ours_is_completed(cluster: LocalCluster, inbox: Path) -> None:
-    listed, path = inbox.parent / "done.list", put(inbox, "m", "m1")
-    listed.write_text(str(path)[:-3])
-    settled(cluster, inbox, done="list", done_path=str(listed))
+@pytest.mark.parametrize("torn", ["of ours", "of another"])
+def test_done_files_are_listed_once_also_over_a_torn_line(cluster, inbox, torn):
+    listed, path = inbox.parent / "done", put(inbox, "m", "m1")
+    if torn == "of ours":
+        listed.write_text(str(path)[:-3])
+    drained(removing(cluster, inbox, "list"))
     assert listed.read_text() == f"{path}\n"
+    listed.write_text(listed.read_text() + "/torn")
+    other = put(inbox, "a", "a1")
+    removing(cluster, inbox, "list")
+    assert listed.read_text().splitlines() == [str(path), "/torn", str(other)]
 
 
 def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: LocalCluster, inbox: Path) -> None:
@@ -368,26 +370,12 @@ def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: 
     put(inbox, "n", "n1", "hated", "n3", "n4")
     Keep.hated = "hated"
     with pytest.raises(UserCodeError):
-        submit(cluster, inbox, done="delete", lines_per_batch=4).run_until_idle()
+        settled(cluster, inbox, done="delete", lines_per_batch=4)
     assert [path.name for path in inbox.iterdir()] == ["n.txt"]
     Keep.hated = ""
     run = settled(cluster, inbox, done="delete", lines_per_batch=4)
     assert list(inbox.iterdir()) == []
     assert drained(run).total() == 8
-
-
-def test_a_crash_between_commit_and_deletion_is_made_up_for(cluster, inbox, monkeypatch):
-    from coordinator.sources.files.done_files import DoneFiles
-
-    put(inbox, "m", "m1")
-    with monkeypatch.context() as patch:
-        patch.setattr(DoneFiles, "commit", lambda self, attempt: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            submit(cluster, inbox, done="delete").run_until_idle()
-    assert (inbox / "m.txt").exists()
-    run = settled(cluster, inbox, done="delete")
-    assert list(inbox.iterdir()) == []
-    assert drained(run) == {"m1": 1}
 
 
 def test_done_files_are_moved_and_none_is_overwritten(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
@@ -406,31 +394,6 @@ def test_a_name_that_is_taken_twice_is_still_not_overwritten() -> None:
     digested = f"m-{7:016x}.txt"
     names = [name_in(["m.txt", digested][:taken], "m.txt", 7) for taken in range(3)]
     assert names == ["m.txt", digested, f"m-{7:016x}-2.txt"]
-
-
-def test_a_folder_of_done_files_within_the_pattern_is_not_read_again(cluster: LocalCluster, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    put(tmp_path / "in", "m", "m1")
-    follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(tmp_path / "done"))
-    spout = TextFiles(str(tmp_path / "**" / "*.txt"), 3, follow=follow)
-    builder = TransactionalTopologyBuilder("growing", "lines", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-    run = cluster.submit(builder.build())
-    run.run_until_idle()
-    run.run_until_idle()
-    assert drained(run) == {"m1": 1}
-    assert (tmp_path / "done" / "m.txt").exists()
-
-
-def test_done_files_are_listed_once_also_over_a_torn_line(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
-    listed = tmp_path / "done.list"
-    put(inbox, "m", "m1")
-    run = settled(cluster, inbox, done="list", done_path=str(listed))
-    drained(run)
-    listed.write_text(listed.read_text() + "/torn")
-    put(inbox, "a", "a1")
-    run = settled(cluster, inbox, done="list", done_path=str(listed))
-    assert listed.read_text().splitlines() == [f"{inbox}/m.txt", "/torn", f"{inbox}/a.txt"]
 
 
 def test_markers_go_with_their_files(cluster: LocalCluster, inbox: Path) -> None:

@@ -58,11 +58,11 @@ def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -
     assert settled(cluster, inbox).state("lines") == [*lines, "a"]
 
 
-def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read(cluster: LocalCluster, inbox: Path) -> None:
+def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read(cluster, inbox):
     put(inbox, "m", "m1", "hated")
     Keep.hated = "hated"
     with pytest.raises(UserCodeError):
-        submit(cluster, inbox).run_until_idle()
+        settled(cluster, inbox)
     Keep.hated = ""
     put(inbox, "a", "a1")
     assert settled(cluster, inbox).state("lines") == ["m1", "hated", "a1"]
@@ -86,17 +86,9 @@ def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, 
 
 
 @pytest.mark.parametrize("done", ["keep", "delete"])
-def test_a_folder_of_this_machine_may_be_given_as_a_file_system(cluster: LocalCluster, inbox: Path, done: Any) -> None:
+def test_a_folder_of_this_machine_may_be_given_as_a_file_system(cluster, inbox, done):
     put(inbox, "m", "m1")
-    spout = TextFiles(
-        str(inbox / "*.txt"),
-        follow=Follow(complete="rename", done=done, poll_s=0.0),
-        filesystem=pyarrow.fs.LocalFileSystem(),
-    )
-    builder = TransactionalTopologyBuilder("growing", "lines", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-    run = cluster.submit(builder.build())
-    run.run_until_idle()
+    run = settled(cluster, inbox, done=done, filesystem=pyarrow.fs.LocalFileSystem())
     put(inbox, "a", "a1")
     assert idle_lines(run) == ["m1", "a1"]
     assert len([*inbox.iterdir()]) == (2 if done == "keep" else 0)
@@ -224,7 +216,7 @@ def test_a_file_that_is_gone_before_it_was_committed_stops_the_start(cluster: Lo
     path = put(inbox, "m", "m1", "hated")
     Keep.hated = "hated"
     with pytest.raises(UserCodeError):
-        submit(cluster, inbox).run_until_idle()
+        settled(cluster, inbox)
     path.unlink()
     with pytest.raises(SourceError, match=r"is gone; transactions that are not committed yet have to read it again"):
         submit(cluster, inbox)
@@ -244,7 +236,7 @@ def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(inbox, 
 def test_a_name_that_cannot_be_stored_stops_the_run_and_is_named(cluster: LocalCluster, inbox: Path) -> None:
     Path(os.fsdecode(os.fsencode(inbox) + b"/bad\xff.txt")).write_bytes(b"1\n")
     with pytest.raises(SourceError, match=r"bad\\udcff\.txt' is not valid UTF-8: rename it"):
-        submit(cluster, inbox).run_until_idle()
+        settled(cluster, inbox)
 
 
 def test_lag_is_what_waits(inbox: Path) -> None:
@@ -346,7 +338,6 @@ def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is
 
 def test_a_folder_in_which_nothing_matches_is_logged_once(cluster, inbox, caplog):
     caplog.set_level("INFO", logger="txbatch")
-    run = settled(cluster, inbox)
-    run.run_until_idle()
-    (said,) = [record.getMessage() for record in caplog.records if "matches" in record.getMessage()]
+    settled(cluster, inbox).run_until_idle()
+    (said,) = [message for message in caplog.messages if "matches" in message]
     assert said == f"topology 'growing': nothing matches {str(inbox / '*.txt')!r} yet; looking again every 0 s"

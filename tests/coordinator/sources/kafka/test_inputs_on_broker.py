@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.sources import Inputs, TextFiles, TextLine
 from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from state import HashState
 from tests.support.kafka.messages import numbers, produce, run_until
+from tests.support.topologies.components import Gathers
 
 pytestmark = pytest.mark.kafka
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Gathers):
     """Counts what arrives by its stream and its first value."""
 
     counts = HashState("counts")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.seen = []
-
-    def execute(self, tup):
-        self.seen.append(f"{tup.stream_id} {tup[0]}")
-
     def finish_batch(self):
-        for name in self.seen:
-            self.counts.increment(name)
+        for tup in self.tuples:
+            self.counts.increment(f"{tup.stream_id} {tup[0]}")
 
 
 def counting(inputs):

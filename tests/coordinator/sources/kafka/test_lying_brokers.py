@@ -15,8 +15,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.plain.kafka.offset_record import OffsetRecord
 from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaSpout, KafkaTopic, KafkaTransactionalSpout, RetryRules
@@ -25,23 +23,18 @@ from tests.support.kafka.lying_brokers import BENIGN, SERVERS, TOPIC, Lie, Lying
 from tests.support.kafka.messages import context
 from tests.support.kafka.scripted_topic import Emissions
 from tests.support.sources.growing_folder import Crash
+from tests.support.topologies.components import Gathers
 
 TURNS_MAX, TURN_S = 80, 5
 """One run is given 400 s: longer than any wait of ours."""
 RUNS_MAX = 3
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Gathers):
     messages = ListState("messages", value=bytes)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.mine = []
-
-    def execute(self, tup):
-        self.mine.append(tup["value"])
-
     def finish_batch(self):
-        self.messages.extend(self.mine)
+        self.messages.extend(tup["value"] for tup in self.tuples)
 
 
 def transactional(start, on_gone):
