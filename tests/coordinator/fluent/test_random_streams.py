@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from benchmarks.task_counts import with_tasks
 from coordinated_bolt.batches import batch_task
+from coordinator import Stream
 from coordinator.engines.spark.shipping import pickle_spec
-from coordinator.fluent.stream import Stream
 from coordinator.topology.planning.plan import make_plan
 from state import HashState, SetState, ValueState
 from tests.support.runs.whole_runs import CrashingStore, bounds, crash_points, run_until_it_ends

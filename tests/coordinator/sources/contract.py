@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
+from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt, OutputFieldsDeclarer
 from coordinator import LocalCluster, RunOptions, TransactionalRun, TransactionalTopologyBuilder
 from coordinator.operating.transfer.exporting import export_state

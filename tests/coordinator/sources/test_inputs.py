@@ -6,26 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import pytest
 
 from coordinated_bolt import TopologyContext
-from coordinator import (
-    ICommitterTransactionalSpout,
-    LocalCluster,
-    RunOptions,
-    RunSoFar,
-    Topology,
-    TransactionalRun,
-    prove,
-    run,
-    stream,
-)
-from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines
+from coordinator import LocalCluster, RunOptions, RunSoFar, Topology, TransactionalRun, prove, run, stream
+from coordinator.operating.inspection.examination import examine_other_readers
+from coordinator.server_choice import ServerChoice
+from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, RedisStreams, TextFiles, first
+from coordinator.sources.redis_streams.redis_streams import URL_VARIABLE
+from coordinator.sources.several.shared_input import may_meet
+from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import HashState, ListState, SourceError, StateRefusedError, TopologyError
+from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
 from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.cli.processes import killed_and_ended
@@ -396,3 +392,177 @@ def test_a_run_of_several_inputs_that_is_killed_is_continued_exactly(redis_backe
     for order in orders_given:
         sums[f"c{order % 50}"] += order % 9 - (order % 7 == 0)
     assert {name.decode(): int(cents) for name, cents in client.hgetall("{balances}:cents").items()} == sums
+
+
+NAMES = [f"name {number}" for number in range(40)]
+BOUGHT = [(NAMES[number * 7 % 50 % 40] if number % 5 else "nobody", number) for number in range(200)]
+SPENT = {name: sum(cents for who, cents in BOUGHT if (who if who in NAMES else "?") == name) for name in [*NAMES, "?"]}
+
+
+def sums(folder: Path, per_customers: int, per_orders: int, *, orders_first: bool = False, tasks: int = 1) -> Topology:
+    (folder / "customers.csv").write_text("who,city\n" + "".join(f"{name},x\n" for name in NAMES), encoding="utf-8")
+    (folder / "orders.csv").write_text("who,cents\n" + "".join(f"{w},{c}\n" for w, c in BOUGHT), encoding="utf-8")
+    customers = first(CsvFiles(str(folder / "customers.csv"), {"who": str, "city": str}, rows_per_batch=per_customers))
+    orders = CsvFiles(str(folder / "orders.csv"), {"who": str, "cents": int}, rows_per_batch=per_orders)
+    named: dict[str, Any] = {"orders": orders, "customers": customers}
+    inputs = stream(Inputs(**(named if orders_first else dict(reversed(named.items())))), parallelism=tasks)
+    cities = HashState("cities", str)
+    inputs.output("customers").reduce_by("who", lambda before, city: city, "", into=cities, of="city")
+    known = inputs.output("orders").enrich(cities, by="who", to="city")
+    known.map(lambda who, city: who if city else "?", to="known", of=("who", "city")).sum_by(
+        "known", "cents", into=HashState("sums")
+    )
+    return inputs.topology("first", parallelism=tasks)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_row_finds_the_whole_table_however_the_input_is_cut_and_whenever_runs_die(tmp_path: Path, seed) -> None:
+    draw = Random(seed)
+    sizes = draw.choice([1, 3, 7, 40, 1000]), draw.choice([1, 9, 50, 1000])
+    topology = sums(tmp_path, *sizes, orders_first=bool(seed % 2), tasks=1 + seed % 3)
+    with LocalCluster(seed=seed) as cluster:
+        for _ in range(draw.randint(0, 6)):
+            run = cluster.submit(topology, options=RunOptions(max_spout_pending=draw.randint(1, 4)))
+            for _ in range(draw.randint(1, 60)):
+                if not run.is_done:
+                    run.tick()
+            run.close()
+        run = cluster.submit(topology, options=RunOptions(max_spout_pending=draw.randint(1, 4)))
+        run.run_until_idle()
+        assert run.is_done
+        assert run.state("sums") == {name: cents for name, cents in SPENT.items() if cents}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda: TextFiles("/nowhere/*", follow=True),
+        lambda: TextFiles("/nowhere/*", follow=Follow(complete="rename")),
+        lambda: RedisStreams("s", fields=["a"], url="redis://localhost"),
+    ],
+)
+def test_a_source_without_an_end_cannot_be_first(source) -> None:
+    with pytest.raises(TopologyError, match=r"input 'a' is first\(\.\.\.\), and has no end after which the others"):
+        Inputs(a=first(source()), b=FixedBatchesSpout([], ["x"]))
+
+
+def looking(make: Any, as_of: Any = None) -> Any:
+    a, b = (FixedBatchesSpout([[["k", 1]]], ["k", "n"]) for _ in "ab")
+    s, table = stream(make(a, b)), HashState("table")
+    for name in ("a", "b"):
+        s.output(name).count_by("k", into=HashState(f"n{name}"))
+    s.output("a").sum_by("k", "n", into=table)
+    return lambda name: s.output(name).enrich(table, by="k", to="x", as_of=as_of).count_by("x", into=HashState("x"))
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "is_taken"),
+    [
+        (lambda a, b: Inputs(a=first(a), b=b), "b", True),
+        (lambda a, b: Inputs(a=a, b=b), "b", False),
+        (lambda a, b: Inputs(a=a, b=first(b)), "b", False),
+        (lambda a, b: Inputs(a=first(a), b=first(b)), "b", False),
+        (lambda a, b: Inputs(a=first(a), b=b), "a", False),
+    ],
+)
+def test_a_table_that_is_written_meanwhile_is_looked_into_as_of_a_transaction_only(make, name, is_taken) -> None:
+    looking(make, "transaction")(name).topology("t")
+    if is_taken:
+        looking(make)(name).topology("t")
+        return
+    with pytest.raises(TopologyError, match=r"reads state 'table' while .*sum_by .* writes it, so the answer depends"):
+        looking(make)(name).topology("t")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_proof_cuts_the_input_otherwise_and_names_what_depends_on_it(is_first) -> None:
+    customers = FixedBatchesSpout([[["ann", "x"]], [["bob", "x"]], [["cid", "x"]]], ["who", "city"])
+    orders = FixedBatchesSpout([[["ann"], ["bob"]], [["cid"]], [["bob"]]], ["who"])
+    inputs = stream(Inputs(customers=first(customers) if is_first else customers, orders=orders))
+    cities = HashState("cities", str)
+    inputs.output("customers").reduce_by("who", lambda before, city: city, "", into=cities, of="city")
+    known = inputs.output("orders").enrich(cities, by="who", to="city", as_of="transaction")
+    known.map(lambda who, city: who if city else "?", to="known", of=("who", "city")).count_by(
+        "known", into=HashState("known")
+    )
+    proof = prove(inputs.topology("proved"), seeds=2, keep_hashes=True)
+    assert proof.holds
+    found = [(each.mistake, each.does_harm) for each in proof.mistakes if "state known" in each.evidence]
+    assert found == ([] if is_first else [("cuts", False)]), proof
+
+
+def files(pattern: str, **follow: Any) -> TextFiles:
+    return TextFiles(pattern, 10, follow=Follow(complete="rename", **follow))
+
+
+def trimmed(keys: str | list[str], url: str | None = "redis://localhost", **more: Any) -> RedisStreams:
+    return RedisStreams(keys, fields=["a"], url=url, **more)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda: files("in/*.log", done="delete"), lambda: files("in/*.log")),
+        (lambda: files("in/*.log", done="delete"), lambda: files("in/**")),
+        (lambda: files("in/a*", done="delete"), lambda: files("in/*.[lm]og")),
+        (lambda: files("in/*.log", done="delete"), lambda: files("in/../in/x.log")),
+        (lambda: files("link/*.log", done="delete"), lambda: files("in/x.log", done="delete")),
+        (lambda: files("in/*.log", done="move", done_path="done"), lambda: files("done/*.log")),
+        (lambda: files("in/*.log", done="delete"), lambda: TextFiles("in/x.log", 10)),
+        (lambda: files("in/*.log", done="delete"), lambda: JsonLines("in/*", ["a"], follow=True)),
+        (lambda: trimmed("s", trim=True), lambda: trimmed("s", "redis://127.0.0.1:6379/0")),
+        (lambda: trimmed("s", None, trim=True), lambda: trimmed(["r", "s"])),
+    ],
+)
+def test_what_one_input_takes_away_no_other_may_read(tmp_path: Path, monkeypatch, one, other) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x.log").write_text("x\n", encoding="utf-8")
+    (tmp_path / "link").symlink_to("in")
+    for named in ({"a": one(), "b": other()}, {"b": other(), "a": one()}):
+        with pytest.raises(
+            TopologyError, match=r"inputs '.' and '.' meet in .*, and of 'a' .*: what 'b' has not|of 'b' done"
+        ):
+            Inputs(**named)
+
+
+def test_inputs_that_meet_nowhere_or_take_nothing_away_are_taken(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Inputs(a=files("in/*.log", done="delete"), b=files("in/*.txt"), c=files("in/*/*.log"), d=files("other/*.log"))
+    Inputs(a=files("a/*", done="move", done_path="done"), b=files("b/*", done="move", done_path="done"))
+    Inputs(a=files("in/*.log"), b=files("in/*.log", done="list", done_path="list"))
+    Inputs(a=trimmed("s", trim=True), b=trimmed("r"), c=trimmed("s", "redis://localhost:6380"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("/a/**", "/a/b/c", True),
+        ("/a/**/x", "/a/x", True),
+        ("/a/**/x", "/b/**/x", False),
+        ("/a/**/b/**", "/a/c", False),
+        ("/a/x*y", "/a/*z", False),
+        ("/a/x*y", "/a/?[!y]*", True),
+        ("/a/*", "/a/b/c", False),
+    ],
+)
+def test_patterns_that_may_match_one_path_meet(one: str, other: str, expected: bool) -> None:
+    for left, right in ((one, other), (other, one)):
+        assert may_meet(left.split("/"), right.split("/")) is expected
+
+
+def test_doctor_names_other_topologies_that_read_what_this_one_takes_away(redis_server_url, tmp_path):
+    (tmp_path / "x.log").write_text("x\n", encoding="utf-8")
+    pattern, choice = str(tmp_path / "*.log"), ServerChoice(redis_server_url, tmp_path)
+
+    def topology(name: str, source: Any, output: str = "") -> Any:
+        lines = stream(source).output(output) if output else stream(source)
+        return lines.count_by(None, into=ValueState("n")).topology(name)
+
+    run(topology("reader", Inputs(lines=TextFiles(pattern, 10)), "lines"), engine="local", redis_url=redis_server_url)
+    taking, keeping = (topology("taker", files(pattern, done=done)) for done in ("delete", "keep"))
+    found = [each.found for each in examine_other_readers(choice, taking)]
+    assert len(found) == 1
+    assert re.match(r"topology 'reader' on this server has read '.*\*\.log', and here done files are deleted", found[0])
+    assert not list(examine_other_readers(choice, keeping))

@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from state.errors import SourceError, TopologyError
+from coordinated_bolt import OutputFieldsDeclarer
+from coordinator import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state import SourceError, TopologyError
 from tests.support.runs.whole_runs import Count0, run
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import build

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinator import PartitionedCoordinator
+from coordinator import OpaquePartitionedEmitter, PartitionedCoordinator
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.opaque import OpaquePartitionedEmitter
 from coordinator.spouts.partition_cut import partition_of, partition_scope
+from state import FailedException
 from state.codec import pack
-from state.errors import FailedException
 from tests.support.tasks.emitting import att, batches, run_emitter
 from tests.support.topologies.spout_kinds import OpaqueSpout
 

@@ -1,14 +1,19 @@
-"""Coordinators of every kind of spout know how far the run is when they are asked whether they are ready."""
+"""What coordinators know when they are asked: how far the run is, and what earlier runs have noted."""
 
 from __future__ import annotations
 
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
-from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions, RunSoFar, SpoutCoordinator, SpoutEmitter
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions, TransactionalTopologyBuilder
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state import UserCodeError
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
@@ -129,3 +134,94 @@ def test_replays_never_make_a_spout_cut_more_or_less_than_it_is_ready_for(kind):
             run.run_until_idle()
             assert run.statistics.last_txid == 5
             assert set(run.state("counts")) == {f"tx {txid}" for txid in range(1, 6)}
+
+
+class NotingCoordinator(SpoutCoordinator):
+    """Notes each transaction under one of two names."""
+
+    def __init__(self, log: list[Any], count: int) -> None:
+        self.log, self.count = log, count
+
+    def resume(self):
+        notes: Any = self.run_so_far.notes
+        self.log.append(dict(notes))
+        notes["changed"] = "by the spout, in a copy"
+        self.log.append(self.run_so_far.last_txid)
+
+    def is_ready(self):
+        return self.run_so_far.last_txid < self.count
+
+    def is_exhausted(self):
+        return not self.is_ready()
+
+    def initialize_transaction(self, txid, previous):
+        return txid
+
+    def notes(self, metadata):
+        return {"even" if metadata % 2 == 0 else "odd": metadata}
+
+    def compare(self, former: FormerInput) -> InputChange:
+        return InputChange(notes={"odd": None}) if former.last_txid == 2 else InputChange()
+
+
+class NotingEmitter(SpoutEmitter):
+    def emit_batch(self, attempt, metadata, collector):
+        collector.emit([metadata])
+
+
+class NotingSpout(ITransactionalSpout):
+    output_fields = ("number",)
+    log: ClassVar[list[Any]] = []
+
+    def __init__(self, count):
+        self.count = count
+
+    def get_coordinator(self, conf, context):
+        return NotingCoordinator(NotingSpout.log, self.count)
+
+    def get_emitter(self, conf, context):
+        return NotingEmitter()
+
+    def fingerprint(self):
+        return "numbers"
+
+
+class Stop(BaseBatchBolt, ICommitter):
+    at: ClassVar[int] = 0
+
+    def execute(self, tup):
+        if tup["number"] == Stop.at:
+            raise ValueError("stopped by the test")
+
+
+def noted(cluster: LocalCluster, count: int, adopt: bool | str = False) -> list[Any]:
+    NotingSpout.log.clear()
+    builder = TransactionalTopologyBuilder("noting", "numbers", NotingSpout(count))
+    builder.set_committer_bolt("stop", Stop()).global_grouping("numbers")
+    made = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=2, adopt=adopt))
+    try:
+        made.run_until_idle()
+    finally:
+        made.close()
+    return NotingSpout.log
+
+
+@pytest.mark.parametrize("adopt", [False, "unchecked"])
+def test_notes_are_handed_over_before_the_run_goes_on(adopt):
+    Stop.at = 0
+    with LocalCluster() as cluster:
+        assert noted(cluster, 1) == [{}, 0]
+        assert noted(cluster, 3, adopt) == [{"odd": 1}, 1]
+        Stop.at = 4
+        with pytest.raises(UserCodeError):
+            noted(cluster, 5, adopt)
+        assert NotingSpout.log == [{"odd": 3, "even": 2}, 3]
+        Stop.at = 0
+        assert noted(cluster, 5, adopt) == [{"odd": 5, "even": 4}, 5], "the fourth and fifth are cut and not committed"
+
+
+def test_a_note_that_the_comparison_forgets_is_not_handed_over():
+    Stop.at = 0
+    with LocalCluster() as cluster:
+        noted(cluster, 2)
+        assert noted(cluster, 2) == [{"even": 2}, 2]

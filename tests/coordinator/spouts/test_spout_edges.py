@@ -9,7 +9,7 @@ import pytest
 
 from coordinator import ICommitterTransactionalSpout, LocalCluster, SpoutCommitter, TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from state.errors import FailedException, SourceError, TransactionError, UserCodeError
+from state import FailedException, SourceError, TransactionError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.runs.whole_runs import Count0
 

@@ -4,7 +4,7 @@ from copy import copy
 
 import pytest
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
 from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator import IOpaquePartitionedTransactionalSpout, RunSoFar, TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -12,7 +12,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
-from state.errors import TopologyError
+from state import TopologyError
 
 SPOUTS = {
     "transactional": lambda: FixedBatchesSpout([[["a"]]], fields=["word"]),

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
 from coordinator import LocalCluster, RunOptions, Topology, TransactionalRun, TransactionalTopologyBuilder
 from coordinator.sources import Follow, TextFiles
 from state import ListState

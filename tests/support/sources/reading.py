@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import Any
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
+from coordinator import RunSoFar
 from coordinator.sources.files.file_spout import FileSpout
-from coordinator.spouts.run_so_far import RunSoFar
-from state.attempt import TransactionAttempt
+from state import TransactionAttempt
 from state.codec import pack_exact, unpack
 from tests.support.sources.recorder import Recorder
 

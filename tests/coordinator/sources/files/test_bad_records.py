@@ -12,7 +12,7 @@ import pytest
 
 from coordinated_bolt.watching.metrics import REASON_COUNTER
 from coordinator.sources import CsvFiles, FunctionFormat, JsonLines, TextFiles
-from state.errors import SourceError
+from state import SourceError
 from tests.support.sources.reading import context, cut, read, rows_of
 from tests.support.sources.recorder import halves
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources.files.line_files import TextFiles
+from coordinator import FormerInput
+from coordinator.sources import TextFiles
 from coordinator.sources.files.stores import compressed_file, input_file
 from coordinator.sources.files.stores.compressed_file import CompressedFile, Gunzip, close_kept, open_content
 from coordinator.sources.files.stores.local_store import LocalStore
-from coordinator.spouts.run_so_far import FormerInput
-from state.errors import SourceError
+from state import SourceError
 from tests.support.sources.file_worlds import zstd
 from tests.support.sources.reading import context, cut, read, rows_of
 

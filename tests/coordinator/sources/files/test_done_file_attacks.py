@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coordinator import LocalCluster, TransactionalRun
-from state.errors import SourceError
+from state import SourceError
 from tests.support.sources.growing_folder import Crash, at_point, committed, files_below, put, submit
 
 READ = b"m1\nm2\n"

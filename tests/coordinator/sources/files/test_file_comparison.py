@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
+from coordinator import FormerInput, InputChange
+from coordinator.sources import TextFiles
 from coordinator.sources.files.file_coordinator import FileCoordinator
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from coordinator.sources.files.stores.compressed_file import GZIP
 from coordinator.sources.files.stores.input_file import RECENT_NS, is_settled
 from coordinator.sources.files.stores.local_store import LocalFile
-from coordinator.spouts.run_so_far import FormerInput, InputChange
 from tests.support.sources.reading import standing
 
 NAMES = ["a", "b", "c", "d", "e"]

@@ -18,7 +18,7 @@ from coordinator.sources.files.stores import arrow_store, arrow_tree, file_listi
 from coordinator.sources.files.stores.arrow_store import ArrowStore
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.local_store import LocalStore
-from state.errors import SourceError, TopologyError
+from state import SourceError, TopologyError
 from state.troubles import Trouble
 from tests.support.sources.far_folder import FarFolder
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coordinator.sources.files.follow import FolderWatch, Follow
 from coordinator.sources.files.stores.file_listing import FileFacts
-from state.errors import TopologyError
+from state import TopologyError
 
 
 def look(**sizes: int) -> dict[str, FileFacts]:

@@ -15,7 +15,7 @@ import pytest
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files import reading_order
-from state.errors import SourceError, UserCodeError
+from state import SourceError, UserCodeError
 from tests.support.sources.growing_folder import Keep, committed, drained, idle_lines, put, settled, submit
 from tests.support.sources.reading import context, standing
 
@@ -341,3 +341,40 @@ def test_a_folder_in_which_nothing_matches_is_logged_once(cluster, inbox, caplog
     settled(cluster, inbox).run_until_idle()
     (said,) = [message for message in caplog.messages if "matches" in message]
     assert said == f"topology 'growing': nothing matches {str(inbox / '*.txt')!r} yet; looking again every 0 s"
+
+
+def write(path: Path, line: str, *, append: bool = False) -> None:
+    """Writes a line, a while ago."""
+    content = f"{line}\n".encode()
+    with path.open("ab" if append else "wb") as file:
+        file.write(gzip.compress(content) if path.suffix == ".gz" else content)
+    os.utime(path, (path.stat().st_mtime - 10,) * 2)
+
+
+@pytest.mark.parametrize("done", ["keep", "delete", "move", "list"])
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+@pytest.mark.parametrize("has_grown", [True, False])
+def test_what_was_left_unread_stays_so_in_later_runs_is_never_removed_and_is_named_once_it_changes(
+    cluster, inbox, name, done, has_grown
+):
+    def lines(done, adopt=False):
+        place = str(inbox.parent / "done") if done in {"move", "list"} else ""
+        run = settled(cluster, inbox, adopt=adopt, done=done, done_path=place, pattern="*.txt*")
+        drained(run)
+        return run.state("lines")
+
+    write(inbox / name, "first")
+    assert lines("keep") == ["first"]
+    write(inbox / name, "of another length", append=has_grown)
+    with pytest.raises(SourceError, match=r"has more now" if has_grown else "has changed"):
+        lines(done)
+    left = (inbox / name).read_bytes()
+    assert lines(done, adopt="changed") == ["first"]
+    for new in "yz":
+        write(inbox / f"{new}.txt", new)
+        lines(done)
+    assert lines(done) == ["first", "y", "z"]
+    assert (inbox / name).read_bytes() == left
+    write(inbox / name, "more", append=True)
+    with pytest.raises(SourceError, match="has more now"):
+        lines(done)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files.stores.compressed_file import close_kept
-from state.errors import TransactionError, UserCodeError
+from state import TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep
 from tests.support.sources.lying_folder import BENIGN, Lie, LyingFolder, Struck
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.sources.files.line_files import TextFiles
-from state.errors import SourceError, TopologyError
+from coordinator.sources import TextFiles
+from state import SourceError, TopologyError
 from tests.support.sources.reading import rows_of
 
 TEXT = b"to be\nor not to be\n" * 50

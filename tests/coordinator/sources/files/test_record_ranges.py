@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.sources.files.line_files import TextFiles
+from coordinator.sources import TextFiles
 from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange, parse_share, sharing_tasks
 from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
 from coordinator.sources.files.stores.local_store import LocalFile
-from state.errors import SourceError
+from state import SourceError
 
 
 def of_lines(*line_counts: int) -> list[RecordRange]:

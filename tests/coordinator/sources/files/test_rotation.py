@@ -16,7 +16,7 @@ from coordinator import LocalCluster, TransactionalRun
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.rotation import is_related
 from coordinator.sources.files.stores import input_file
-from state.errors import SourceError, UserCodeError
+from state import SourceError, UserCodeError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, drained, idle_lines, settled, submit
 

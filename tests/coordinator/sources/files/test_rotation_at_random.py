@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.testing.cluster.cluster import LocalCluster
-from state.errors import SourceError
+from coordinator import LocalCluster
+from state import SourceError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, submit
 

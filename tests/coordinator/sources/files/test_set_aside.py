@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from coordinator import FormerInput, LocalCluster
+from coordinator.sources import TextFiles
 from coordinator.sources.files.file_coordinator import FileCoordinator
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.trying.dry_run import dry_run
-from state.errors import SourceError, StateRefusedError
+from state import SourceError, StateRefusedError
 from tests.support.sources.growing_folder import Crash, at_point, drained, files_below, growing, put, submit
 from tests.support.sources.reading import context, standing
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.sources import CsvFiles, TextFiles
-from state.errors import SourceError, TopologyError
+from state import SourceError, TopologyError
 from tests.support.sources.reading import cut, read, rows_of
 
 LINES = ["é €", "", "a,b", "ß"]

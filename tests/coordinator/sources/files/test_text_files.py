@@ -15,15 +15,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
 from coordinated_bolt.watching.metrics import REASON_COUNTER
+from coordinator import FormerInput
+from coordinator.sources import TextFiles
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.file_spout import FileEmitter
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import local_store
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES, not_text
-from coordinator.spouts.run_so_far import FormerInput
 from state import FailedException, SourceError, TopologyError, TransactionAttempt
 from state.codec import pack_exact, unpack
 from tests.support.sources.reading import context, cut, read, rows_of, standing

@@ -7,9 +7,9 @@ from itertools import count
 import pytest
 from confluent_kafka import TopicPartition
 
+from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.plain_formats import TextLine
 from tests.coordinator.sources.contract import SourceContract, SourceWorld
 from tests.support.kafka.messages import produce
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange, cut_ranges, share_of
+from state import SourceError
 from state.codec import pack_exact, unpack
-from state.errors import SourceError
 
 COUNTS = st.dictionaries(st.integers(0, 20), st.integers(0, 1000), max_size=8)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator import FormerInput, RunSoFar
+from coordinator.sources.kafka import KafkaTopic
 from coordinator.sources.kafka.opaque_coordinator import OpaqueTopicCoordinator
 from coordinator.sources.kafka.starting_point import Bounds
-from coordinator.spouts.run_so_far import FormerInput, RunSoFar
-from state.errors import FailedException, SourceError
+from state import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
 from tests.support.sources.reading import standing
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.plain_formats import TextLine
 from state import SourceError, TransactionAttempt
 from tests.support.kafka.messages import KafkaTransaction, Rows, context, delete_before, numbers, produce, run_to_end
 

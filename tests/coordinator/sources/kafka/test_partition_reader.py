@@ -10,7 +10,7 @@ from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import OutOfRangeError, PartitionReader
 from coordinator.sources.kafka.worker_readers import ReaderPool
-from state.errors import FailedException, SourceError
+from state import FailedException, SourceError
 
 SETTINGS = ClientSettings("nowhere:9092", {})
 

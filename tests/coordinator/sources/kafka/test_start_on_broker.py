@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 from confluent_kafka.admin import NewPartitions
 
+from coordinator import LocalCluster
+from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic, KafkaTransactionalSpout, kafka_topic
-from coordinator.sources.records.plain_formats import TextLine
-from coordinator.testing.cluster.cluster import LocalCluster
-from state.errors import SourceError
+from state import SourceError
 from tests.support.kafka.messages import KafkaTransaction, counted, numbers, produce, run_until, submit
 
 pytestmark = pytest.mark.kafka

@@ -6,13 +6,13 @@ import datetime as dt
 
 import pytest
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator import FormerInput
+from coordinator.sources.kafka import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.starting_point import Bounds, StartingPoint, require_within
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
 from coordinator.sources.kafka.transactional_spout import CutRecord
-from coordinator.spouts.run_so_far import FormerInput
-from state.errors import FailedException, SourceError
+from state import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
 from tests.support.sources.reading import standing
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinated_bolt import TopologyContext
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM, StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinated_bolt.streams.routing import Subscriber
 from coordinator.sources import BadRecordError, FunctionFormat, JsonFields, PackedValues, RecordFormat, TextLine
 from coordinator.sources.records.record_output import RecordOutput
+from state import BadInputError, SourceError, TopologyError
 from state.codec import pack, unpack
-from state.errors import BadInputError, SourceError, TopologyError
 from tests.support.sources.recorder import Recorder, halves
 from tests.support.tasks.collectors import make
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator.sources import BadRecordError
 from coordinator.sources.records.json_fields import NEXT_RECORD, JsonFields
-from coordinator.sources.records.record_format import BadRecordError
+from state import TopologyError
 from state.codec import pack_exact
-from state.errors import TopologyError
 
 UTC = dt.UTC
 MARK = NEXT_RECORD.encode()
