@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
+from coordinated_bolt import BaseBasicBolt
 from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinator import FixedBatchesSpout, LocalCluster, Stream, TextFiles, Topology, stream
 from coordinator.sources import Inputs
 from examples import word_count
 from state import HashState, ListState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
+from tests.support.topologies.components import Gathers
 from tests.support.topologies.short_forms import finished, kept, rows
 
 TEXT = "to be or not to be\nthat is the question\n\nwhether tis nobler\n" * 20
@@ -50,33 +50,20 @@ class Sides(BaseBasicBolt):
         collector.emit([tup["number"]], "odd" if tup["number"] % 2 else "default")
 
 
-class Adds(BaseBatchBolt, ICommitter):
+class Adds(Gathers):
     total = ValueState("total")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.sum = 0
-
-    def execute(self, tup):
-        self.sum += tup["number"]
-
     def finish_batch(self):
-        self.total.increment(self.sum)
+        self.total.increment(sum(tup["number"] for tup in self.tuples))
 
 
-def test_words_are_counted_as_by_the_classes_of_the_example(tmp_path):
+def test_words_are_counted_as_by_the_classes_of_the_example_with_the_components_that_one_writes_by_hand(tmp_path):
     short = words_of(tmp_path).count_by("word", into=HashState("counts")).topology("word_count")
     by_hand = word_count.topology(f"{tmp_path}/*.txt", 7)
     assert kept(short, "counts") == kept(by_hand, "counts") == Counter(TEXT.split())
-
-
-def test_a_word_count_has_the_components_that_one_writes_by_hand(tmp_path):
-    topology = words_of(tmp_path).count_by("word", into=HashState("counts")).topology("word_count")
-    assert [(c.component_id, c.kind.value) for c in topology.components] == [
-        ("input", "spout"),
-        ("split", "bolt"),
-        ("counts", "committer"),
-    ]
-    assert [s.grouping for s in topology.component("counts").subscriptions] == [FieldsGrouping(("word",))]
+    components = [("input", "spout"), ("split", "bolt"), ("counts", "committer")]
+    assert [(c.component_id, c.kind.value) for c in short.components] == components
+    assert [s.grouping for s in short.component("counts").subscriptions] == [FieldsGrouping(("word",))]
 
 
 def test_what_a_function_returns_takes_the_place_of_what_it_was_given():
@@ -146,15 +133,7 @@ def test_a_class_can_stand_anywhere():
     numbers.output("odd").count_by("number", into=HashState("odd", field=int))
     topology = lines.topology("classes")
     assert kept(topology, "total", "odd") == {"total": 12, "odd": {1: 1, 3: 1, 5: 1}}
-    assert [c.component_id for c in topology.components] == [
-        "input",
-        "Splits",
-        "int",
-        "Sides",
-        "Adds",
-        "count_by_odd",
-        "odd",
-    ]
+    assert " ".join(c.component_id for c in topology.components) == "input Splits int Sides Adds count_by_odd odd"
 
 
 def test_streams_of_one_source_are_merged():
@@ -205,12 +184,6 @@ def test_what_a_function_raises_names_its_line_the_step_and_the_row(failing):
     assert "user_function.py" not in text
 
 
-def test_what_a_builtin_raises_names_the_step_and_the_row():
-    topology = rows("n", [["1"], ["x"]]).map(int).count_by("n", into=HashState("n", field=int)).topology("failing")
-    with pytest.raises(UserCodeError, match=r"(?s)invalid literal.*in map\(int\) at .*test_stream.py:\d+, given 'x'"):
-        finished(topology)
-
-
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
@@ -219,9 +192,13 @@ def test_what_a_builtin_raises_names_the_step_and_the_row():
         (lambda n: n.map(lambda n: n, to=["a", "b"]), r"given 7, returned 7; give 2 values, one for each field"),
         (lambda n: n.map(lambda n: (n,), to=["a", "b"]), r"given 7, returned \(7,\); give 2 values"),
         (lambda n: n.flat_map(lambda n: ["ab", (1, n)], to=["a", "b"]), r"given 7, returned 'ab'; give 2 values"),
+        (
+            lambda n: n.map(str).map(lambda n: f"x{n}").map(int),
+            r"(?s)invalid literal.*in map\(int\) at .*test_stream.py:\d+, given 'x7'",
+        ),
     ],
 )
-def test_a_wrong_answer_is_refused_with_what_to_return(wrong, match):
+def test_a_wrong_answer_is_refused_with_what_to_return_and_what_a_builtin_raises_names_step_and_row(wrong, match):
     kept_rows = wrong(rows("n", [[7]])).map(lambda *row: repr(row), to="row")
     with pytest.raises(UserCodeError, match=match):
         finished(kept_rows.count_by("row", into=HashState("n")).topology("wrong"))

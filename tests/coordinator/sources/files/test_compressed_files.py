@@ -54,9 +54,23 @@ def test_content_is_read_by_position(tmp_path_factory: pytest.TempPathFactory, p
         assert file.byte_count == len(content)
 
 
-def test_zeros_after_the_last_member_are_padding(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n") + b"\0" * 9 + gzip.compress(b"b\n") + b"\0" * 600_000)
-    assert rows_of(TextFiles(str(tmp_path / "a.gz"))) == [["a"], ["b"]]
+SKIPPED = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
+"""As parallel zstd begins frames; taken for text, it would be counted as garbage where errors are replaced."""
+
+
+@pytest.mark.parametrize(
+    ("packed", "rows"),
+    [
+        (gzip.compress(b"a\n") + b"\0" * 9 + gzip.compress(b"b\n") + b"\0" * 600_000, [["a"], ["b"]]),
+        (gzip.compress(b""), []),
+        (SKIPPED + zstd(b"one\nt") + SKIPPED + zstd(b"wo\n"), [["one"], ["two"]]),
+    ],
+    ids=["zeros after a member", "nothing but compression", "zstd with frames to be skipped"],
+)
+def test_what_is_no_content_is_left_out(tmp_path, packed, rows):
+    (tmp_path / "a.txt").write_bytes(packed)
+    (tmp_path / "b.txt").write_bytes(gzip.compress(b"b"))
+    assert rows_of(TextFiles(str(tmp_path / "*.txt"), encoding_errors="replace")) == [*rows, ["b"]]
 
 
 @pytest.mark.parametrize("most", [1, 7, 10_000])
@@ -168,17 +182,3 @@ def test_an_unread_file_that_grew_after_the_run_began_is_refused_if_it_is_compre
             file.write(gzip.compress(b"2\n"))
         with pytest.raises(SourceError, match="was changed after the run began"):
             coordinator.is_ready()
-
-
-def test_nothing_but_compression_is_an_input_without_records(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(gzip.compress(b""))
-    (tmp_path / "b.txt").write_bytes(gzip.compress(b"b"))
-    assert rows_of(TextFiles(str(tmp_path / "*.txt"))) == [["b"]]
-
-
-def test_a_zstd_file_that_begins_with_a_frame_to_be_skipped_is_unpacked(tmp_path: Path) -> None:
-    """As parallel zstd writes it; taken for text, it would be counted as garbage where errors are replaced."""
-    skipped = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
-    path = tmp_path / "a.zst"
-    path.write_bytes(skipped + zstd(b"one\nt") + skipped + zstd(b"wo\n"))
-    assert rows_of(TextFiles(str(path), encoding_errors="replace")) == [["one"], ["two"]]

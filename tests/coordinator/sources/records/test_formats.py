@@ -54,11 +54,8 @@ def test_a_subclass_with_rows_of_its_own_is_asked_for_them() -> None:
     assert Shouted().make_columns([b"a", b"b"]) is None
 
 
-def test_a_text_with_a_newline_in_it_stays_one() -> None:
+def test_a_text_with_a_newline_in_it_stays_one_and_wrong_bytes_may_be_replaced():
     assert TextLine("body").rows([b"a\nb", b"c"]) == [("a\nb",), ("c",)]
-
-
-def test_wrong_bytes_may_be_replaced() -> None:
     assert TextLine(replace=True).rows([b"a\xffb"]) == [("a\ufffdb",)]
 
 
@@ -94,36 +91,38 @@ def dangerous(data: bytes) -> list[Any]:
     return [{b"object": object(), b"surrogate": "\ud800", b"huge": 7**9000}.get(data, data)]
 
 
+def emit(output: RecordOutput, collector: Any, context: TopologyContext, records: list[bytes]) -> dict[str, int]:
+    """Emits, and returns how many records were bad, if any was."""
+    places = {"origin": lambda index: ("orders", index), "place": lambda index: f"orders[{index}]"}
+    output.emit(collector, context, records, **places)
+    return {name: count for name, count in context.counters.items() if name == "bad_records"}
+
+
 def collected(output: RecordOutput, records: list[bytes]) -> tuple[AttemptCollector, dict[str, int]]:
     """What a real collector makes of it, whose tuples are hashed and packed."""
     spec = StreamSpec("default", output.record_format.fields + output.origin_fields)
     collector, box, _ = make(Subscriber("sink", (20, 21), FieldsGrouping(spec.fields)), specs=(spec,))
     context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers={DEAD_LETTER_STREAM: ()})
-    output.emit(
-        collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
-    )
+    counters = emit(output, collector, context, records)
     box.close()
-    return collector, {name: count for name, count in context.counters.items() if name == "bad_records"}
+    return collector, counters
 
 
 HALVES = FunctionFormat(["first", "second"], halves)
 
 
+def recorded(output: RecordOutput, records: list[bytes], *heard_by: str) -> tuple[Recorder, dict[str, int]]:
+    """What a recorder is given, if these components hear of bad records."""
+    collector = Recorder()
+    heard = {DEAD_LETTER_STREAM: heard_by}
+    context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers=heard)
+    return collector, emit(output, collector, context, records)
+
+
 def emitted(output: RecordOutput, records: list[bytes]) -> tuple[list[tuple[str, list[Any]]], dict[str, int]]:
-    collector, counters = recorded(output, records, subscribers={DEAD_LETTER_STREAM: ("repair",)})
+    collector, counters = recorded(output, records, "repair")
     assert collector.letters == []
     return collector.sent, counters
-
-
-def recorded(
-    output: RecordOutput, records: list[bytes], subscribers: dict[str, tuple[str, ...]]
-) -> tuple[Recorder, dict[str, int]]:
-    collector = Recorder()
-    context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers=subscribers)
-    output.emit(
-        collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
-    )
-    return collector, {name: count for name, count in context.counters.items() if name == "bad_records"}
 
 
 def test_tuples_carry_where_they_come_from_if_that_is_asked_for() -> None:
@@ -150,7 +149,7 @@ def test_bad_records_are_emitted_on_a_stream_of_their_own() -> None:
 
 def test_bad_records_that_no_bolt_subscribes_to_are_kept_as_dead_letters() -> None:
     output = RecordOutput(HALVES, on_bad_record="dead_letter")
-    collector, counters = recorded(output, [b"a", b"bc"], subscribers={DEAD_LETTER_STREAM: ()})
+    collector, counters = recorded(output, [b"a", b"bc"])
     assert collector.sent == [("default", [b"b", b"c"])]
     assert collector.letters == [({"place": "orders[0]", "record": b"a"}, "its length is odd")]
     assert counters == {"bad_records": 1}
