@@ -38,8 +38,7 @@ def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: Loca
 
 def test_the_next_run_reads_what_joined_meanwhile_and_nothing_twice(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1")
-    run = settled(cluster, inbox)
-    drained(run)
+    drained(settled(cluster, inbox))
     put(inbox, "a", "a1")
     (inbox / "m.txt").unlink()  # done files may go
     assert settled(cluster, inbox).state("lines") == ["m1", "a1"]
@@ -58,31 +57,30 @@ def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -
     assert settled(cluster, inbox).state("lines") == [*lines, "a"]
 
 
-def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read(cluster, inbox):
+def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read_and_needs_its_file(cluster, inbox):
     put(inbox, "m", "m1", "hated")
     Keep.hated = "hated"
     with pytest.raises(UserCodeError):
         settled(cluster, inbox)
+    (inbox / "m.txt").rename(inbox / "m.away")
+    with pytest.raises(SourceError, match=r"is gone; transactions that are not committed yet have to read it again"):
+        submit(cluster, inbox)
+    (inbox / "m.away").rename(inbox / "m.txt")
     Keep.hated = ""
     put(inbox, "a", "a1")
     assert settled(cluster, inbox).state("lines") == ["m1", "hated", "a1"]
 
 
-def test_compressed_files_join_too(cluster: LocalCluster, inbox: Path) -> None:
-    put(inbox, "m", "m1", "m2", "m3", "m4", pack=gzip.compress)
+def test_compressed_files_join_too_and_what_is_added_to_one_is_read_once(cluster, inbox):
+    """An unpacker that was at the end found it, and so did the next look."""
+    m = put(inbox, "m", "m1", "m2", "m3", "m4", pack=gzip.compress)
     put(inbox, "empty", pack=gzip.compress)
-    run = settled(cluster, inbox)
+    run = settled(cluster, inbox, complete="quiet", quiet_s=0.0)
     put(inbox, "a", "a1", pack=gzip.compress)
     assert idle_lines(run) == ["m1", "m2", "m3", "m4", "a1"]
-
-
-def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, inbox: Path) -> None:
-    """An unpacker that was at the end found it, and so did the next look."""
-    m = put(inbox, "m", "m1", "m2", pack=gzip.compress)
-    run = settled(cluster, inbox, complete="quiet", quiet_s=0.0)
     with m.open("ab") as file:
-        file.write(gzip.compress(b"m3\n"))
-    assert idle_lines(run) == ["m1", "m2", "m3"]
+        file.write(gzip.compress(b"m5\n"))
+    assert idle_lines(run) == ["m1", "m2", "m3", "m4", "a1", "m5"]
 
 
 @pytest.mark.parametrize("done", ["keep", "delete"])
@@ -203,23 +201,12 @@ def test_a_file_that_was_not_complete_is_named_when_it_is_read(cluster: LocalClu
 )
 def test_a_file_that_changed_after_it_was_read_stops_the_start(cluster, inbox, alter, story) -> None:
     path = put(inbox, "m", "m1", "m2", "m3", "m4")
-    run = settled(cluster, inbox)
-    drained(run)
+    drained(settled(cluster, inbox))
     alter(path)
     with pytest.raises(SourceError, match=story):
         submit(cluster, inbox)
     put(inbox, "n", "n1")
     assert settled(cluster, inbox, adopt="changed").state("lines") == ["m1", "m2", "m3", "m4", "n1"]
-
-
-def test_a_file_that_is_gone_before_it_was_committed_stops_the_start(cluster: LocalCluster, inbox: Path) -> None:
-    path = put(inbox, "m", "m1", "hated")
-    Keep.hated = "hated"
-    with pytest.raises(UserCodeError):
-        settled(cluster, inbox)
-    path.unlink()
-    with pytest.raises(SourceError, match=r"is gone; transactions that are not committed yet have to read it again"):
-        submit(cluster, inbox)
 
 
 def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(inbox, tmp_path, monkeypatch):
@@ -276,7 +263,10 @@ def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the
     def finite(adopt):
         builder = TransactionalTopologyBuilder("growing", "lines", TextFiles(str(inbox / "*.txt"), 3))
         builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-        return cluster.submit(builder.build(), options=RunOptions(adopt=adopt))
+        run = cluster.submit(builder.build(), options=RunOptions(adopt=adopt))
+        run.run_until_idle()
+        run.close()
+        return committed(run)
 
     put(inbox, "m", "m1", "m2")
     run = settled(cluster, inbox)
@@ -284,11 +274,7 @@ def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the
     run.run_until_idle()
     drained(run)
     put(inbox, "z", "z1")
-    run = finite(adopt=True)
-    run.run_until_idle()
-    assert committed(run) == {"m1": 1, "m2": 1, "a1": 1, "z1": 1}
-    run.close()
-    finite(adopt=False).run_until_idle()
+    assert finite(adopt=True) == finite(adopt=False) == {"m1": 1, "m2": 1, "a1": 1, "z1": 1}
 
 
 def test_the_list_of_done_files_is_not_read_though_it_matches(cluster: LocalCluster, inbox: Path) -> None:
@@ -329,10 +315,9 @@ def test_a_file_without_a_record_is_done_with_the_next_transaction(cluster: Loca
 
 def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is_accepted(cluster, inbox):
     put(inbox, "m", "m1")
-    run = settled(cluster, inbox, done="delete")
-    drained(run)
+    drained(settled(cluster, inbox, done="delete"))
     path = put(inbox, "m", "m2")
-    run = settled(cluster, inbox, done="delete", adopt="changed")
+    settled(cluster, inbox, done="delete", adopt="changed")
     assert path.read_text() == "m2\n"
 
 

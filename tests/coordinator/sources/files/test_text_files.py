@@ -189,16 +189,12 @@ def test_a_range_of_many_lines_is_emitted_whole(folder: Path, line_count: int) -
     assert all_lines(TextFiles("*.txt", 10_000)) == lines
 
 
-def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(folder: Path) -> None:
+def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(folder):
     write(folder, b"1\n" * 3072, b"2\n" * 1024)
-    first, second = cut_all(coordinator_of(TextFiles("*.txt", 2048), task_count=2))
-    assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in first] == [
-        ["0.txt", 0, 2048, 1024],
-        ["0.txt", 2048, 4096, 1024],
-    ]
-    assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in second] == [
-        ["0.txt", 4096, 6144, 1024],
-        ["1.txt", 0, 2048, 1024],
+    batches = cut_all(coordinator_of(TextFiles("*.txt", 2048), task_count=2))
+    assert [[(Path(path).name, start, end, count) for path, start, end, _, count, *_ in each] for each in batches] == [
+        [("0.txt", 0, 2048, 1024), ("0.txt", 2048, 4096, 1024)],
+        [("0.txt", 4096, 6144, 1024), ("1.txt", 0, 2048, 1024)],
     ]
 
 
@@ -318,27 +314,21 @@ def what_became_of(opened: list[LocalFile]) -> list[tuple[str, str]]:
     return [(Path(file.path).name, "closed" if file._file.closed else "open") for file in opened]
 
 
-def test_an_emitter_has_one_file_open_and_none_after_close(folder: Path, opened: list[LocalFile]) -> None:
+def test_emitter_and_coordinator_have_one_file_open_which_they_open_once_and_none_after_close(folder, opened):
     write(folder, b"1\n2\n3\n4\n", b"5\n6\n")
     source = TextFiles("*.txt", 1)
-    batches = cut(source)
+    coordinator, emitter = coordinator_of(source), emitter_of(source)
     opened.clear()
-    emitter = emitter_of(source)
+    batches = cut_all(coordinator)
+    assert standing(coordinator, 1, batches[-1]).is_exhausted()
+    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "open")]
+    coordinator.close()
+    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
+    opened.clear()
     for metadata in batches:
         emit(emitter, metadata)
     assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "open")]
     emitter.close()
-    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
-
-
-def test_a_coordinator_reads_on_without_opening_a_file_again(folder: Path, opened: list[LocalFile]) -> None:
-    write(folder, b"1\n2\n3\n4\n", b"5\n6\n")
-    coordinator = coordinator_of(TextFiles("*.txt", 1))
-    opened.clear()
-    last = cut_all(coordinator)[-1]
-    assert standing(coordinator, 1, last).is_exhausted()
-    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "open")]
-    coordinator.close()
     assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
 
 
@@ -435,7 +425,7 @@ def test_emitter_and_next_coordinator_say_what_has_become_of_a_file(folder, faul
         assert str(caught.value) == f"input file '{folder}/0.txt' {message}"
 
 
-def test_a_file_that_vanishes_between_listing_and_cutting_is_named(folder: Path) -> None:
+def test_a_file_that_vanishes_or_shrinks_between_listing_and_cutting_is_named(folder: Path) -> None:
     write(folder, b"1\n")
     source = TextFiles("*.txt")
     coordinator = coordinator_of(source)
@@ -446,9 +436,6 @@ def test_a_file_that_vanishes_between_listing_and_cutting_is_named(folder: Path)
         assert str(caught.value) == f"input file '{folder}/0.txt' {MISSING}"
     with pytest.raises(SourceError, match=r"is missing; .* `txbatch drop TOPOLOGY`"):
         source.fingerprint()
-
-
-def test_a_file_that_shrinks_between_listing_and_cutting_is_named(folder: Path) -> None:
     write(folder, b"1\n2\n3\n")
     coordinator = coordinator_of(TextFiles("*.txt"))
     shrink(folder / "0.txt")
@@ -519,13 +506,19 @@ def test_a_file_that_cannot_be_read_is_named(folder, monkeypatch, error, message
         assert str(caught.value) == f"input file '{folder}/0.txt' {message}"
 
 
-def test_the_fingerprint_is_one_readable_line(folder: Path) -> None:
+def test_the_fingerprint_is_one_readable_line(folder):
     write(folder, b"1\n", b"22\n")
-    assert TextFiles("*.txt").fingerprint()[:-16] == f"text files '{folder}/*.txt': 2 files, 5 bytes, digest "
-    assert TextFiles(["0.txt", "1.txt", "*.txt", "?.txt"]).fingerprint()[:-16] == (
-        f"text files '{folder}/0.txt', '{folder}/1.txt', '{folder}/*.txt', …: 2 files, 5 bytes, digest "
-    )
-    assert TextFiles("0.txt").fingerprint()[:-16] == f"text files '{folder}/0.txt': 1 file, 2 bytes, digest "
+    for patterns, shown in {
+        ("*.txt",): f"'{folder}/*.txt': 2 files, 5 bytes",
+        (
+            "0.txt",
+            "1.txt",
+            "*.txt",
+            "?.txt",
+        ): f"'{folder}/0.txt', '{folder}/1.txt', '{folder}/*.txt', …: 2 files, 5 bytes",
+        ("0.txt",): f"'{folder}/0.txt': 1 file, 2 bytes",
+    }.items():
+        assert TextFiles(list(patterns)).fingerprint()[:-16] == f"text files {shown}, digest "
 
 
 @pytest.mark.parametrize("follow", [False, True], ids=["finite", "followed"])
