@@ -225,16 +225,13 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
     assert store.states["counts0"]["all"] == 24
 
 
-def test_without_a_committer_nothing_is_told():
-    assert notifier(None).notify((TransactionAttempt(1, 1),)).error is None
-
-
-def test_a_source_error_is_the_error_of_the_run():
+def test_a_source_error_is_the_error_of_the_run_and_without_a_committer_there_is_none():
     begin(MemoryStore())
     error = SourceError("the broker forgot the topic")
     Told.raising["commit", 1] = [error]
     assert notifier(Committer()).notify((TransactionAttempt(1, 1),)).error is error
     assert notifier(Committer()).notify(()).error is None
+    assert notifier(None).notify((TransactionAttempt(1, 1),)).error is None
 
 
 class KeepsNothing(Committer):

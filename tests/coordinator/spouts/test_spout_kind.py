@@ -1,6 +1,7 @@
 """Which kind of spout something is, and what follows from it: answered in one place."""
 
 from copy import copy
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_what_implements_no_interface_is_refused():
 
 
 class Silently:
-    output_fields = ("word",)
+    output_fields: Any = ("word",)
 
     def get_emitter(self, conf, context):
         raise AssertionError("nothing is emitted here")

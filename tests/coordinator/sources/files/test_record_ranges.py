@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -41,16 +42,14 @@ def test_the_nth_newline_is_found_or_the_rest_counted(lengths: list[int], rest: 
             assert after_lines(block, cursor, wanted) == expected
 
 
-def test_equal_ranges_go_round() -> None:
+@pytest.mark.parametrize(
+    ("counts", "by_task"),
+    [((500, 1, 499), [[500], [1, 499]]), ((3,), [[3], [], []])],
+    ids=["a short range at the end of a file unbalances nothing", "tasks without a range read nothing"],
+)
+def test_ranges_are_shared_out_evenly(counts, by_task):
+    assert line_counts_by_task(of_lines(*counts), len(by_task)) == by_task
     assert [[r.start for r in shared(of_lines(*[10] * 7), task, 3)] for task in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]
-
-
-def test_a_short_range_at_the_end_of_a_file_unbalances_nothing() -> None:
-    assert line_counts_by_task(of_lines(500, 1, 499), 2) == [[500], [1, 499]]
-
-
-def test_tasks_without_a_range_read_nothing() -> None:
-    assert line_counts_by_task(of_lines(3), 3) == [[3], [], []]
 
 
 def test_tasks_take_turns_at_transactions_of_one_range() -> None:
@@ -95,22 +94,14 @@ def test_a_range_survives_as_plain_data() -> None:
     assert RecordRange.from_plain(line_range.to_plain()) == line_range
 
 
-def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")
     with closing(LocalFile(str(path), "words")) as file:
         prefix = PrefixDigest()
         prefix.update(b"one\n")
-        scanner = RecordScanner(
-            file,
-            4,
-            path.stat().st_size,
-            find=after_lines,
-            first=1,
-            block_bytes=512,
-            prefix=prefix,
-            record_bytes_max=4096,
-        )
+        bounds: dict[str, Any] = {"first": 1, "block_bytes": 512, "record_bytes_max": 4096}
+        scanner = RecordScanner(file, 4, path.stat().st_size, find=after_lines, prefix=prefix, **bounds)
         with pytest.raises(SourceError) as refused:
             scanner.take(1000)
     assert f"'{path}' has a record of more than 4,096 bytes: record 3, which starts at byte 8;" in str(refused.value)

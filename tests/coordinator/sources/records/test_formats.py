@@ -93,7 +93,7 @@ def dangerous(data: bytes) -> list[Any]:
 
 def emit(output: RecordOutput, collector: Any, context: TopologyContext, records: list[bytes]) -> dict[str, int]:
     """Emits, and returns how many records were bad, if any was."""
-    places = {"origin": lambda index: ("orders", index), "place": lambda index: f"orders[{index}]"}
+    places: dict[str, Any] = {"origin": lambda index: ("orders", index), "place": lambda index: f"orders[{index}]"}
     output.emit(collector, context, records, **places)
     return {name: count for name, count in context.counters.items() if name == "bad_records"}
 
