@@ -168,18 +168,17 @@ def test_a_source_under_another_name_is_read_again_and_the_start_says_so(cluster
         cluster.submit(renamed, options=RunOptions(adopt="changed"))
 
 
-def test_a_part_of_an_input_that_was_left_out_has_no_position(folder: Path) -> None:
+def test_a_part_of_an_input_that_was_left_out_has_no_position_and_one_that_is_not_given_is_refused_by_name(
+    folder: Path,
+) -> None:
     inputs, metadata = Inputs(orders=orders(folder)), {"orders": (1, []), "returns": (2, ["gone"])}
     context = TopologyContext("balances", "inputs", 0, 1, 1, {})
     coordinator = inputs.get_coordinator({}, context)
     assert (coordinator.position(metadata), coordinator.notes(metadata)) == ({}, {})
     assert coordinator.estimated_bytes(metadata) == 0
     coordinator.close()
-
-
-def test_a_part_of_an_input_that_is_not_given_is_refused_by_name(folder: Path) -> None:
     with pytest.raises(SourceError, match=r"the batch has a part of \['returns'\], which these inputs lack"):
-        Inputs(orders=orders(folder)).emitting_tasks(2, {"orders": (2, []), "returns": (2, [])}, 1)
+        inputs.emitting_tasks(2, metadata, 1)
 
 
 def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(cluster, folder):
@@ -351,6 +350,8 @@ class OwnCommitter(MemoryTransactionalSpout, ICommitterTransactionalSpout):
         raise AssertionError("it is not asked for one")
 
 
+ONE = FixedBatchesSpout([], ["x"])
+ENDLESS = r"input 'a' is first\(\.\.\.\), and has no end after which the others"
 NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of its"
 
 
@@ -358,9 +359,12 @@ NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of i
     ("sources", "told"),
     [
         (dict, "Inputs has no source"),
-        (lambda: {"inner": Inputs(a=FixedBatchesSpout([], ["a"]))}, "input 'inner' has several sources itself"),
+        (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' has several sources itself"),
         (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is no transactional spout"),
         (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
+        (lambda: {"a": first(TextFiles("/nowhere/*", follow=True)), "b": ONE}, ENDLESS),
+        (lambda: {"a": first(TextFiles("/nowhere/*", follow=Follow(complete="rename"))), "b": ONE}, ENDLESS),
+        (lambda: {"a": first(RedisStreams("s", fields=["a"], url="redis://localhost")), "b": ONE}, ENDLESS),
         (
             lambda: {"rows": OwnCommitter([[["a"]]], ["a"], 1)},
             "'rows' is a OwnCommitter, whose committer is your own; give it a topology",
@@ -431,19 +435,6 @@ def test_every_row_finds_the_whole_table_however_the_input_is_cut_and_whenever_r
         run.run_until_idle()
         assert run.is_done
         assert run.state("sums") == {name: cents for name, cents in SPENT.items() if cents}
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        lambda: TextFiles("/nowhere/*", follow=True),
-        lambda: TextFiles("/nowhere/*", follow=Follow(complete="rename")),
-        lambda: RedisStreams("s", fields=["a"], url="redis://localhost"),
-    ],
-)
-def test_a_source_without_an_end_cannot_be_first(source) -> None:
-    with pytest.raises(TopologyError, match=r"input 'a' is first\(\.\.\.\), and has no end after which the others"):
-        Inputs(a=first(source()), b=FixedBatchesSpout([], ["x"]))
 
 
 def looking(make: Any, as_of: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from coordinated_bolt import BaseBatchBolt
 from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions, TransactionalTopologyBuilder
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from state import UserCodeError
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
@@ -166,21 +167,14 @@ class NotingCoordinator(SpoutCoordinator):
 
 class NotingEmitter(SpoutEmitter):
     def emit_batch(self, attempt, metadata, collector):
-        collector.emit([metadata])
+        collector.emit(["", metadata])
 
 
-class NotingSpout(ITransactionalSpout):
-    output_fields = ("number",)
+class NotingSpout(WholeSpout):
     log: ClassVar[list[Any]] = []
 
     def __init__(self, count):
-        self.count = count
-
-    def get_coordinator(self, conf, context):
-        return NotingCoordinator(NotingSpout.log, self.count)
-
-    def get_emitter(self, conf, context):
-        return NotingEmitter()
+        super().__init__(partial(NotingCoordinator, NotingSpout.log, count), NotingEmitter)
 
     def fingerprint(self):
         return "numbers"

@@ -51,12 +51,6 @@ def test_values_are_pythons_and_can_be_stored(tmp_path: Path) -> None:
     pack_exact([*first[:6], *first[7:]])
 
 
-def test_a_time_with_nanoseconds_is_refused_not_rounded(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", at=pa.array([1], pa.timestamp("ns")))
-    with pytest.raises(SourceError, match=r"a\.parquet' holds a value that Python cannot have: .*lose data"):
-        rows_of(ParquetFiles(path, ["at"]))
-
-
 @settings(max_examples=60)
 @given(
     counts=st.lists(st.integers(0, 12), min_size=1, max_size=3),
@@ -239,7 +233,9 @@ def test_a_column_no_tuple_can_carry_is_told_before_it_is_read(tmp_path: Path, c
 )
 def test_a_time_that_python_cannot_have_is_told_without_blaming_the_file_for_a_change(tmp_path, column):
     source = ParquetFiles(write(tmp_path / "a.parquet", c=column), ["c"])
-    with pytest.raises(SourceError, match=r"a value that Python cannot have: .*; write its times in microseconds"):
+    why = ".*lose data" if column.type == pa.timestamp("ns") else ""
+    told = rf"a\.parquet' holds a value that Python cannot have: {why}.*; write its times in microseconds"
+    with pytest.raises(SourceError, match=told):
         rows_of(source)
 
 
@@ -262,7 +258,7 @@ def test_a_file_with_encrypted_columns_is_refused_and_does_not_end_the_process(t
         rows_of(ParquetFiles(str(tmp_path / "a"), ["b"]))
 
 
-def test_rows_that_pyarrow_leaves_out_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_pyarrow_leaves_out_are_missed(tmp_path, monkeypatch):
     source = ParquetFiles(write(tmp_path / "a.parquet", n=[1, 2, 3]), ["n"])
     whole = pyarrow.parquet.ParquetFile.read_row_group
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read_row_group", lambda *a, **k: whole(*a, **k).slice(1))

@@ -177,11 +177,6 @@ def test_what_a_line_is(folder: Path, content: bytes, lines: list[str]) -> None:
     assert all_lines(TextFiles("*.txt")) == all_lines(TextFiles("*.txt", 1)) == lines
 
 
-def test_files_are_read_by_path_and_each_starts_a_line(folder: Path) -> None:
-    write(folder, b"no end", b"", b"\xef\xbb\xbfnext\n", b"last")
-    assert all_lines(TextFiles(["3.txt", "*.txt"], 2)) == ["no end", "next", "last"]
-
-
 @pytest.mark.parametrize("line_count", [1023, 1024, 1025, 5000])
 def test_a_range_of_many_lines_is_emitted_whole(folder: Path, line_count: int) -> None:
     lines = [str(number) for number in range(line_count)]
@@ -255,24 +250,6 @@ def test_what_is_appended_while_a_run_cuts_is_left_to_the_next(folder):
     second = coordinator.initialize_transaction(2, first)
     assert standing(coordinator, 1, second).is_exhausted()
     assert emitted(source, cut(source, second)) == [["3"]]
-
-
-def test_a_run_may_go_on_with_another_batch_size(folder):
-    write(folder, b"1\n2\n3\n4\n5\n")
-    (first,) = cut(TextFiles("*.txt", 2), limit=1)
-    source = TextFiles("*.txt", 10)
-    assert emitted(source, cut(source, first)) == [["3", "4", "5"]]
-
-
-@pytest.mark.parametrize("contents", [[b"", b""], [b"1\n", b"2\n", b""]], ids=["empty files", "the very end"])
-def test_where_no_line_is_left_nothing_is_ready(folder, contents):
-    write(folder, *contents)
-    batches = cut(TextFiles("*.txt", 1))
-    last = batches[-1] if batches else None
-    resumed = coordinator_of(TextFiles("*.txt", 1))
-    standing(resumed, len(batches), last).resume()
-    assert not resumed.is_ready()
-    assert standing(resumed, len(batches), last).is_exhausted()
 
 
 def test_without_resume_a_cut_at_the_very_end_is_given_up_quietly(folder: Path) -> None:
