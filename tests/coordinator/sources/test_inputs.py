@@ -26,7 +26,7 @@ from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
-from tests.support.topologies.components import Gathers
+from tests.support.topologies.components import Gathers, collecting
 
 ORDERS = "order,customer,cents\n1,ann,500\n2,bob,700\n3,ann,900\n4,eve,100\n5,bob,50\n"
 RETURNS = '{"order": 2, "cents": 700}\n{"order": 3, "cents": 100}\n'
@@ -127,13 +127,6 @@ def both(folder: Path, **more: Any) -> Inputs:
     return Inputs(orders=orders(folder, **more), returns=returns(folder, **more))
 
 
-def kept_alone(source: Any) -> Topology:
-    """The same topology, over one source that is not among others."""
-    builder = TransactionalTopologyBuilder("balances", "inputs", source)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("inputs")
-    return builder.build()
-
-
 def idle(cluster: LocalCluster, topology: Topology, **options: Any) -> TransactionalRun:
     """A run that has committed what there is."""
     submitted = cluster.submit(topology, options=RunOptions(**options))
@@ -182,7 +175,7 @@ def test_a_part_of_an_input_that_was_left_out_has_no_position_and_one_that_is_no
 
 
 def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(cluster, folder):
-    idle(cluster, kept_alone(orders(folder)))
+    idle(cluster, collecting("balances", orders(folder), Keep(), source="inputs"))
     for adopt in (False, True, "changed", "unchecked"):
         with pytest.raises((SourceError, StateRefusedError), match="has read a single source before"):
             idle(cluster, balances(both(folder)), adopt=adopt, accept_state_changes=True)
@@ -192,7 +185,12 @@ def test_a_topology_that_has_read_several_sources_cannot_go_on_with_one(cluster,
     idle(cluster, balances(both(folder)))
     for adopt in (False, True):
         with pytest.raises((SourceError, StateRefusedError)):
-            idle(cluster, kept_alone(orders(folder)), adopt=adopt, accept_state_changes=True)
+            idle(
+                cluster,
+                collecting("balances", orders(folder), Keep(), source="inputs"),
+                adopt=adopt,
+                accept_state_changes=True,
+            )
 
 
 def test_what_is_committed_of_each_is_moved_away(cluster: LocalCluster, folder: Path) -> None:
@@ -216,9 +214,8 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
             super().execute(tup)
 
     follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done"))
-    builder = TransactionalTopologyBuilder("balances", "inputs", both(folder, follow=follow))
-    builder.set_committer_bolt("balance", Refuses()).global_grouping("inputs", "orders")
-    run = idle(cluster, builder.build(), max_attempts=2, on_poison="quarantine")
+    topology = collecting("balances", both(folder, follow=follow), Refuses(), "orders", source="inputs")
+    run = idle(cluster, topology, max_attempts=2, on_poison="quarantine")
     run.drain()
     run.run_until_idle()
     assert run.statistics.quarantined == [1]

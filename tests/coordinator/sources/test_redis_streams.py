@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 import redis
 
-from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator import LocalCluster, RunOptions
 from coordinator.sources import Inputs, RecordFormat, RedisStreams
 from coordinator.sources.redis_streams import stream_reader
 from state import ReplayLimitError, SourceError, StateRefusedError, TopologyError, UserCodeError
@@ -24,6 +24,7 @@ from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import TextWorld
 from tests.support.stores.admin import admin_of
+from tests.support.topologies.components import collecting
 
 pytestmark = pytest.mark.redis
 
@@ -158,13 +159,8 @@ def forget():
     Keep.given, Keep.fail_once, Keep.stop_at = {}, set(), 0
 
 
-def topology_over(spout, *streams, keep=Keep, tasks=2):
-    """Keeps what is on the default stream, unless others are named."""
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=tasks)
-    declarer = builder.set_committer_bolt("keep", keep())
-    for name in streams or ("default",):
-        declarer.global_grouping("source", name)
-    return builder.build()
+def topology_over(spout, *streams, keep=Keep):
+    return collecting(TOPOLOGY_ID, spout, keep(), *streams, tasks=2)
 
 
 def submit(cluster, spout, *, adopt=False, max_pending=3):
@@ -628,15 +624,14 @@ def test_every_entry_is_read_once_or_its_loss_is_named_whatever_becomes_of_the_s
     is_skipped, follow, trim = random.random() < 0.4, random.random() < 0.5, random.random() < 0.2
     options: dict[str, Any] = {"follow": follow, "trim": trim, "on_trimmed": "skip" if is_skipped else "fail"}
     spout = RedisStreams("s", fields={"n": int}, take=take, url=redis_backend.url, **options)
-    builder = TransactionalTopologyBuilder("t", "source", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("source")
     with LocalCluster(seed=seed) as cluster:
         for step in random.choices(STEPS, k=12):
             if step != "run":
                 getattr(world, step)()
                 continue
             try:
-                run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=random.choice([1, 3])))
+                topology = collecting("t", spout, Keep())
+                run = cluster.submit(topology, options=RunOptions(max_spout_pending=random.choice([1, 3])))
                 for _ in range(20_000):  # bounded: far more than so few entries take
                     if not run.tick():
                         break

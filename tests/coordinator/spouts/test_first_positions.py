@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator import OpaquePartitionedEmitter, TransactionalTopologyBuilder
+from coordinator import OpaquePartitionedEmitter
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from state import FailedException, FencedError, ListState, SourceError, UserCodeError
 from state.redis_admin.topology import RedisTopology
-from tests.support.topologies.components import Gathers
+from tests.support.topologies.components import Gathers, collecting
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout
 
 LEFT_OUT = -1
@@ -88,9 +88,7 @@ def spout(request):
 
 
 def submit(cluster, spout):
-    builder = TransactionalTopologyBuilder("begins", "log", spout)
-    builder.set_committer_bolt("keep", Keep(), parallelism=1).global_grouping("log")
-    return cluster.submit(builder.build())
+    return cluster.submit(collecting("begins", spout, Keep(), source="log"))
 
 
 def first_stored(cluster):

@@ -10,12 +10,12 @@ import pytest
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions, TransactionalTopologyBuilder
+from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from state import UserCodeError
-from tests.support.topologies.components import Count, build
+from tests.support.topologies.components import Count, build, collecting
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 
@@ -190,9 +190,8 @@ class Stop(BaseBatchBolt, ICommitter):
 
 def noted(cluster: LocalCluster, count: int, adopt: bool | str = False) -> list[Any]:
     NotingSpout.log.clear()
-    builder = TransactionalTopologyBuilder("noting", "numbers", NotingSpout(count))
-    builder.set_committer_bolt("stop", Stop()).global_grouping("numbers")
-    made = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=2, adopt=adopt))
+    topology = collecting("noting", NotingSpout(count), Stop())
+    made = cluster.submit(topology, options=RunOptions(max_spout_pending=2, adopt=adopt))
     try:
         made.run_until_idle()
     finally:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import LocalCluster, RunOptions, Topology, TransactionalRun, TransactionalTopologyBuilder
+from coordinator import LocalCluster, RunOptions, Topology, TransactionalRun
 from coordinator.sources import Follow, TextFiles
 from state import ListState
 from state.fault_points import installed
+from tests.support.topologies.components import collecting
 
 
 class Keep(BaseBatchBolt, ICommitter):
@@ -97,9 +98,7 @@ def growing(
     origin = ("line_number",) if with_numbers else ()
     more: dict[str, Any] = {"with_origin": origin, "filesystem": filesystem}
     spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given), **more)
-    builder = TransactionalTopologyBuilder(topology_id, "lines", spout, parallelism=parallelism)
-    builder.set_committer_bolt("keep", KeepNumbers() if with_numbers else Keep()).global_grouping("lines")
-    return builder.build()
+    return collecting(topology_id, spout, KeepNumbers() if with_numbers else Keep(), source="lines", tasks=parallelism)
 
 
 def put(inbox: Path, name: str, *lines: str, pack: Any = bytes) -> Path:

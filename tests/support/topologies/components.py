@@ -118,6 +118,17 @@ class Count(BaseBatchBolt, ICommitter):
             self.counts.increment(line)
 
 
+def collecting(
+    topology_id: str, spout: Any, bolt: Any, *streams: str, source: str = "source", tasks: int = 1
+) -> Topology:
+    """A topology of a spout, and of a committer whose one task hears these streams of it, or the default one."""
+    builder = TransactionalTopologyBuilder(topology_id, source, spout, parallelism=tasks)
+    keep = builder.set_committer_bolt("keep", bolt)
+    for name in streams or ("default",):
+        keep.global_grouping(source, name)
+    return builder.build()
+
+
 def build(*bolts: tuple[Any, ...], spout: Any = None, spout_tasks: int = 1, ackers: int = 1) -> Topology:
     """A topology on the spout "lines"; a bolt is (id, object, [what it hears…], tasks), shuffled."""
     builder = TransactionalTopologyBuilder("test", "lines", spout or Lines(), parallelism=spout_tasks)

@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
-from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator import LocalCluster, RunOptions
 from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files import reading_order
 from state import SourceError, UserCodeError
 from tests.support.sources.growing_folder import Keep, committed, drained, idle_lines, put, settled, submit
 from tests.support.sources.reading import context, standing
+from tests.support.topologies.components import collecting
 
 
 @pytest.fixture
@@ -261,9 +262,8 @@ def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missin
 
 def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the_end(cluster, inbox):
     def finite(adopt):
-        builder = TransactionalTopologyBuilder("growing", "lines", TextFiles(str(inbox / "*.txt"), 3))
-        builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-        run = cluster.submit(builder.build(), options=RunOptions(adopt=adopt))
+        topology = collecting("growing", TextFiles(str(inbox / "*.txt"), 3), Keep(), source="lines")
+        run = cluster.submit(topology, options=RunOptions(adopt=adopt))
         run.run_until_idle()
         run.close()
         return committed(run)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator import LocalCluster, RunOptions
 from coordinator.sources import Inputs, TextFiles, TextLine
 from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from state import HashState
 from tests.support.kafka.messages import numbers, produce, run_until
-from tests.support.topologies.components import Gathers
+from tests.support.topologies.components import Gathers, collecting
 
 pytestmark = pytest.mark.kafka
 
@@ -25,11 +25,7 @@ class Count(Gathers):
 
 
 def counting(inputs):
-    builder = TransactionalTopologyBuilder("inputs", "inputs", inputs, parallelism=2)
-    count = builder.set_committer_bolt("count", Count())
-    for name in inputs.sources:
-        count.global_grouping("inputs", name)
-    return builder.build()
+    return collecting("inputs", inputs, Count(), *inputs.sources, source="inputs", tasks=2)
 
 
 def spout_of(broker, topic, **more):

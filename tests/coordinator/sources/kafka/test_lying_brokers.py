@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from coordinator import LocalCluster, RunOptions
 from coordinator.plain.kafka.offset_record import OffsetRecord
 from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaSpout, KafkaTopic, KafkaTransactionalSpout, RetryRules
 from state import ListState, SourceError, TransactionError, UserCodeError
@@ -23,7 +23,7 @@ from tests.support.kafka.lying_brokers import BENIGN, SERVERS, TOPIC, Lie, Lying
 from tests.support.kafka.messages import context
 from tests.support.kafka.scripted_topic import Emissions
 from tests.support.sources.growing_folder import Crash
-from tests.support.topologies.components import Gathers
+from tests.support.topologies.components import Gathers, collecting
 
 TURNS_MAX, TURN_S = 80, 5
 """One run is given 400 s: longer than any wait of ours."""
@@ -47,10 +47,9 @@ def opaque(start, on_gone):
 
 def run(brokers: LyingBrokers, cluster: LocalCluster, spout) -> TransactionError | None:
     """One run, to its end or its death; returns the error it ended with, None if it is done or died."""
-    builder = TransactionalTopologyBuilder("lied_to", "messages", spout, parallelism=2)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("messages")
+    topology = collecting("lied_to", spout, Keep(), source="messages", tasks=2)
     try:
-        made = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=3))
+        made = cluster.submit(topology, options=RunOptions(max_spout_pending=3))
         for _ in range(TURNS_MAX):
             made.run_until_idle()
             if made.is_done:
