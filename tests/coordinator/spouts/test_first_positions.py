@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator import OpaquePartitionedEmitter
+from coordinator import OpaquePartitionedEmitter, PartitionedCoordinator, PartitionedEmitter
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from state import FailedException, FencedError, ListState, SourceError, UserCodeError
 from state.redis_admin.topology import RedisTopology
 from tests.support.topologies.components import Gathers, collecting

@@ -10,10 +10,9 @@ import pytest
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions
+from coordinator import LocalCluster, OpaquePartitionedEmitter, RunOptions, SpoutCoordinator, SpoutEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
-from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from state import UserCodeError
 from tests.support.topologies.components import Count, build, collecting
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout

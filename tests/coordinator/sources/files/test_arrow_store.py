@@ -35,16 +35,12 @@ def filesystem(bucket: Path) -> Any:
     return pyarrow.fs.SubTreeFileSystem(str(bucket), pyarrow.fs.LocalFileSystem())
 
 
-def test_a_file_system_is_opened_once_however_often_a_store_is_bound(bucket: Path) -> None:
+def test_a_file_system_is_opened_once_however_often_a_store_is_bound_which_is_shipped_with_its_topology(bucket):
     store, address = ArrowStore(), f"file://{bucket}/logs/a.txt"
     opened = [store.of(f"wave {number}")._place(address)[0] for number in range(2)]
     assert opened[0] is opened[1]
-
-
-def test_a_bound_store_is_shipped_with_its_topology(bucket: Path) -> None:
     shipped = pickle.loads(pickle.dumps(ArrowStore().of("counts")))
-    assert shipped.topology_id == "counts"
-    assert shipped.exists(f"file://{bucket}/logs/a.txt")
+    assert (shipped.topology_id, shipped.exists(address)) == ("counts", True)
 
 
 @pytest.mark.parametrize(

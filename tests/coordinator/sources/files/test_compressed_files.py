@@ -129,18 +129,14 @@ def test_one_pass_unpacks_a_file_once_however_many_waves_read_it(tmp_path, pack,
     assert read(source, batches[:1])[0][1] == ["line 0"], "a replay of an earlier one begins the file again"
 
 
-def test_few_unpackers_are_kept(tmp_path: Path) -> None:
+def test_few_unpackers_are_kept_and_none_of_a_file_that_was_written_a_moment_ago(tmp_path, monkeypatch):
     for number in range(compressed_file.KEPT_FILES + 3):
         path = tmp_path / f"{number}.gz"
         path.write_bytes(gzip.compress(TEXT))
         opened(path).close()
     assert len(compressed_file._KEPT) == compressed_file.KEPT_FILES
-
-
-def test_a_file_that_was_written_a_moment_ago_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_kept()
     monkeypatch.setattr(input_file, "RECENT_NS", 10**18)
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(TEXT))
     opened(path).close()
     assert not compressed_file._KEPT
 
@@ -157,19 +153,16 @@ def test_a_replay_of_another_content_under_the_same_offsets_is_refused(tmp_path:
 
 
 @PACKERS
-def test_the_same_content_packed_otherwise_is_the_same_input(tmp_path: Path, pack: Any) -> None:
+def test_the_same_content_packed_otherwise_is_the_same_input(tmp_path, pack):
     path = tmp_path / "a.txt"
     path.write_bytes(pack(b"1\n2\n3\n"))
     source = TextFiles(str(path), 2)
-    first = source.get_coordinator({}, context())
-    last = first.initialize_transaction(1, None)
-    notes = first.notes(last)
-    first.close()
+    with closing(source.get_coordinator({}, context())) as first:
+        last = first.initialize_transaction(1, None)
+        notes = first.notes(last)
     path.write_bytes(pack(b"1\n") + pack(b"2\n3\n"))
-    again = TextFiles(str(path), 2)
-    change = again.get_coordinator({}, context()).compare(
-        FormerInput(fingerprint="", is_same=False, last_txid=1, last=last, notes=notes)
-    )
+    again, former = TextFiles(str(path), 2), FormerInput(last_txid=1, last=last, notes=notes)
+    change = again.get_coordinator({}, context()).compare(former)
     assert (change.skipped, change.changed, change.impossible) == ((), (), ())
     assert [row for _, row in read(again, cut(again, last))] == [["3"]]
 

@@ -367,29 +367,27 @@ def test_done_files_are_listed_once_also_over_a_torn_line(cluster, inbox, torn):
     assert listed.read_text().splitlines() == [str(path), "/torn", str(other)]
 
 
-def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: LocalCluster, inbox: Path) -> None:
+def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster, inbox):
     put(inbox, "m", "m1", "m2", "m3", "m4")
     put(inbox, "n", "n1", "hated", "n3", "n4")
     Keep.hated = "hated"
     with pytest.raises(UserCodeError):
-        settled(cluster, inbox, done="delete", lines_per_batch=4)
+        removing(cluster, inbox, "delete", lines_per_batch=4)
     assert [path.name for path in inbox.iterdir()] == ["n.txt"]
     Keep.hated = ""
-    run = settled(cluster, inbox, done="delete", lines_per_batch=4)
+    assert drained(removing(cluster, inbox, "delete", lines_per_batch=4)).total() == 8
     assert list(inbox.iterdir()) == []
-    assert drained(run).total() == 8
 
 
-def test_done_files_are_moved_and_none_is_overwritten(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
-    done = tmp_path / "done"
+def test_done_files_are_moved_and_none_is_overwritten(cluster, inbox):
+    done = inbox.parent / "done"
     done.mkdir()
     (done / "m.txt").write_text("somebody else's")
     put(inbox, "m", "m1")
     put(inbox, "n", "n1")
-    run = settled(cluster, inbox, done="move", done_path=str(done))
+    removing(cluster, inbox, "move")
     assert list(inbox.iterdir()) == []
     assert sorted(path.read_text() for path in done.iterdir()) == ["m1\n", "n1\n", "somebody else's"]
-    drained(run)
 
 
 def test_a_name_that_is_taken_twice_is_still_not_overwritten() -> None:

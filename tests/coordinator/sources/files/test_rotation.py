@@ -279,7 +279,7 @@ def test_the_same_content_under_a_new_name_is_refused_by_name_until_the_user_say
 
 
 @pytest.mark.parametrize("content", ["b\n", "longer than before\n"])
-def test_a_file_that_is_replaced_under_a_run_stops_it_and_is_named(cluster, inbox, content) -> None:
+def test_a_file_that_is_replaced_under_a_run_stops_it_and_is_named(cluster, inbox, content):
     path = write(local(inbox) / "a.log", "a")
     run = started(cluster, inbox)
     path.write_text(content)
