@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import FixedBatchesSpout, LocalCluster, plan
-from coordinator.fluent.stream import stream
+from coordinator import FixedBatchesSpout, LocalCluster, plan, stream
 from coordinator.sources import JsonLines
 from state import HashState, HyperLogLogState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
@@ -152,11 +151,14 @@ def test_all_rows_may_pass_with_whether_they_were_the_first():
     assert kept(s.topology("marked"), "deliveries") == {"True": 5, "False": 195}
 
 
-def test_rows_are_reduced_one_after_the_other():
+def test_rows_are_reduced_one_after_the_other_also_behind_steps():
     s = events().reduce_by("page", lambda total, n: total * 31 % 1009 + n, 1, into=HashState("hashes"), of="n")
     topology = s.topology("reduced")
     expected = by_page(lambda total, n: total * 31 % 1009 + n, 1)
     assert [finished(topology, group=group).state("hashes") for group in (1, 3, 64)] == [expected] * 3
+    behind = events().map(lambda n: -n, to="less", of="n")
+    behind.reduce_by("page", lambda total, less: total + less, 0, into=HashState("sums"), of="less")
+    assert kept(behind.topology("behind"), "sums") == by_page(lambda a, b: a - b, 0)
 
 
 def appended(so_far, n):
@@ -169,18 +171,6 @@ def test_each_key_begins_with_a_copy_of_the_initial_value():
     s.reduce_by("page", appended, [0], into=HashState("last", "json"), of="n")
     run = finished(s.reduce_by(None, max, 0, into=ValueState("most"), of="n").topology("copies"))
     assert (run.state("last"), run.state("most")) == ({"a": [3, 4], "b": [0, 2]}, 4)
-
-
-def test_rows_behind_steps_are_reduced_too():
-    s = events().map(lambda n: -n, to="less", of="n")
-    s.reduce_by("page", lambda total, less: total + less, 0, into=HashState("sums"), of="less")
-    assert kept(s.topology("behind"), "sums") == by_page(lambda a, b: a - b, 0)
-
-
-def test_what_a_reducing_function_raises_names_its_line_and_the_row():
-    s = rows("page n", [["a", 1], ["a", 0]]).reduce_by("page", lambda q, n: q // n, 8, into=HashState("q"), of="n")
-    with pytest.raises(UserCodeError, match=r"(?s)q // n.*ZeroDivisionError.*in reduce_by\(.*given 8, 0"):
-        finished(s.topology("dividing"))
 
 
 @pytest.mark.parametrize(
@@ -210,6 +200,21 @@ def test_what_a_reducing_function_raises_names_its_line_and_the_row():
             r"field 'n' is None, which reduce_by at .* cannot take: .*; map\(<lambda>\) at .* made it.*n=None",
         ),
         (lambda s: s.sum_by("page", "n", into=ValueState("h").per("day", int)), "does not fit"),
+        (
+            lambda s: s.reduce_by("page", lambda q, n: q // (n - n), 8, into=HashState("q"), of="n"),
+            r"q // .*ZeroDivisionError.*in reduce_by\(.*given 8, \d",
+        ),
+        (
+            lambda s: s.reduce_by("page", lambda _, page, day, n: 0.5, 0, into=HashState("h")),
+            r"reduce_by\(<lambda>\) at .* returned 0.5 for '\w': state 'h' was given value",
+        ),
+        *(
+            (
+                lambda s, part=part: s.map(lambda n: part, of="n").sum_by(None, "n", into=ValueState("sum").per("n")),
+                "field 'n' is .*, which sum_by at .* cannot take: .*, in the row n=",
+            )
+            for part in ("", "x" * 300)
+        ),
     ],
 )
 def test_values_that_do_not_fit_name_the_step(keep, match):
@@ -240,8 +245,11 @@ def test_a_lookup_finds_the_part_by_the_field_of_its_name():
     assert kept(s.topology("looked"), "had") == {5: 1}
 
 
+OTHER_LIMIT = "keeps other members than the highest 5"
+
+
 @pytest.mark.parametrize(
-    ("enrich", "match"),
+    ("make", "match"),
     [
         (
             lambda s: s.enrich(HashState("h"), by="page", to="x"),
@@ -251,25 +259,19 @@ def test_a_lookup_finds_the_part_by_the_field_of_its_name():
         (lambda s: s.enrich(SetState("c"), by="page", to="x"), "is no hash; give a HashState"),
         (lambda s: s.enrich(HashState("c"), by="page", to="day"), "field 'day' exists already"),
         (lambda s: s.enrich(HashState("c"), by="x", to="y"), r"fields \['x'\] are unknown"),
+        (lambda s: s.top(5, "page", by="n", into=SortedSetState("t", keep_highest=3)), OTHER_LIMIT),
+        (lambda s: s.top(5, "page", by="n", into=SortedSetState("t", keep_lowest=5)), OTHER_LIMIT),
+        (lambda s: s.top(0, "page", by="n", into=SortedSetState("t")), "top of state 't' is 0"),
+        (
+            lambda s: s.distinct_by("page", into=HyperLogLogState("p")).count_by("page", into=HashState("x")),
+            r"there are no rows: distinct_by at .* emits nothing",
+        ),
     ],
 )
-def test_a_lookup_that_could_find_nothing_is_refused(enrich, match):
+def test_lookups_that_could_find_nothing_other_limits_and_first_rows_of_an_estimate_are_refused(make, match):
     s = events().count_by("page", into=HashState("c"))
     with pytest.raises(TopologyError, match=match):
-        enrich(s).topology("t")
-
-
-@pytest.mark.parametrize("limit", [SortedSetState("t", keep_highest=3), SortedSetState("t", keep_lowest=5)])
-def test_another_limit_than_that_of_the_state_is_refused(limit):
-    with pytest.raises(TopologyError, match="keeps other members than the highest 5"):
-        events().top(5, "page", by="n", into=limit)
-    with pytest.raises(TopologyError, match="top of state 't' is 0"):
-        events().top(0, "page", by="n", into=SortedSetState("t"))
-
-
-def test_what_only_estimates_has_no_first_rows():
-    with pytest.raises(TopologyError, match=r"there are no rows: distinct_by at .* emits nothing"):
-        events().distinct_by("page", into=HyperLogLogState("pages")).count_by("page", into=HashState("c"))
+        make(s).topology("t")
 
 
 def test_a_keyless_stream_of_many_sources_of_columns_is_one_group():
@@ -300,32 +302,25 @@ def test_decimals_of_one_batch_are_added_without_rounding():
     )
     given.sum_by("key", "price", into=HashState("sums", Decimal, scale=2))
     given.sum_by(None, "price", into=ValueState("total", Decimal, scale=2))
-    with LocalCluster(seed=1) as cluster:
-        run = cluster.submit(given.topology("prices"))
-        run.run_until_idle()
-        assert (run.state("sums"), run.state("total")) == ({"a": Decimal("0.01")}, Decimal("0.01"))
+    run = finished(given.topology("prices"))
+    assert (run.state("sums"), run.state("total")) == ({"a": Decimal("0.01")}, Decimal("0.01"))
 
 
-def test_a_filter_that_yields_is_refused():
-    def positive(number):
-        if number > 0:
-            yield number
+def yields(number):
+    if number > 0:
+        yield number
 
-    given = rows("number", [[1], [-1]])
-    given.filter(positive).count_by("number", into=HashState("counts", field=int))
-    with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError, match="return True or False, without a yield"):
-        cluster.submit(given.topology("positive")).run_until_idle()
+
+async def has_to_be_awaited(number):
+    return number > 0
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_a_filter_that_has_to_be_awaited_is_refused():
-    async def positive(number):
-        return number > 0
-
-    given = rows("number", [[1], [-1]])
-    given.filter(positive).count_by("number", into=HashState("counts", field=int))
-    with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError, match="without a yield or async"):
-        cluster.submit(given.topology("positive")).run_until_idle()
+@pytest.mark.parametrize("positive", [yields, has_to_be_awaited])
+def test_a_filter_that_yields_or_has_to_be_awaited_is_refused(positive):
+    given = rows("number", [[1], [-1]]).filter(positive).count_by("number", into=HashState("counts", field=int))
+    with pytest.raises(UserCodeError, match="return True or False, without a yield or async"):
+        finished(given.topology("positive"))
 
 
 def in_both_orders(*values):
@@ -366,34 +361,31 @@ def test_a_row_without_the_value_to_compare_is_a_dead_letter_in_any_order(keep):
         assert "5" in str(run.state("kept"))
 
 
-@pytest.mark.parametrize("keep", ["count_by", "distinct_by", "top", "sum_by", "reduce_by", "parts", "enrich"])
+COUNTS = HashState("n", field=int)
+KEYED = {
+    "count_by": lambda s: s.count_by("x", into=HashState("n", field=int)),
+    "distinct_by": lambda s: s.distinct_by("x", into=SetState("n", int)).count_by(None, into=ValueState("m")),
+    "top": lambda s: s.key_by(lambda k: 1, "one", of="k").top(3, "x", by="one", into=SortedSetState("n", int)),
+    "sum_by": lambda s: s.map(lambda k: 1, of="k", to="k").sum_by("x", "k", into=SortedSetState("n", int)),
+    "reduce_by": lambda s: s.reduce_by("x", lambda total, k, x: total + 1, 0, into=HashState("n", field=int)),
+    "parts": lambda s: s.count_by("k", into=HashState("n").per("x", int)),
+    "enrich": lambda s: (
+        s.map(lambda k: 1, of="k")
+        .count_by("k", into=COUNTS)
+        .enrich(COUNTS, by="x", to="had", as_of="transaction")
+        .count_by(None, into=ValueState("m"))
+    ),
+}
+
+
+@pytest.mark.parametrize("keep", [*KEYED])
 @pytest.mark.parametrize("other", [True, 1.0, Decimal(1), None, 2**53])
 def test_a_key_that_only_equals_a_valid_one_is_refused_in_any_order(keep, other):
-    def kept_by(s):
-        match keep:
-            case "count_by":
-                return s.count_by("x", into=HashState("n", field=int))
-            case "distinct_by":
-                return s.distinct_by("x", into=SetState("n", int)).count_by(None, into=ValueState("m"))
-            case "top":
-                return s.key_by(lambda k: 1, "one", of="k").top(3, "x", by="one", into=SortedSetState("n", int))
-            case "sum_by":
-                return s.map(lambda k: 1, of="k", to="k").sum_by("x", "k", into=SortedSetState("n", int))
-            case "reduce_by":
-                return s.reduce_by("x", lambda total, k, x: total + 1, 0, into=HashState("n", field=int))
-            case "parts":
-                return s.count_by("k", into=HashState("n").per("x", int))
-        s.count_by("k", into=counts)
-        return s.enrich(counts, by="x", to="had", as_of="transaction").count_by(None, into=ValueState("m"))
-
-    counts = HashState("n", field=int) if keep == "enrich" else HashState("n")
+    if (keep, other) == ("parts", 2**53):
+        return  # parts are no numbers to the server
     for batches in in_both_orders(1, other):
-        if (keep, other) == ("parts", 2**53):
-            continue  # parts are no numbers to the server
-        if keep == "enrich":
-            batches = [[[1, x] for _, x in batch] for batch in batches]  # noqa: PLW2901
         with pytest.raises(UserCodeError, match=r"(?s)given (field|member|x) .*, (but declares int|outside)"):
-            finished(kept_by(rows("k x", *batches)).topology("keys"))
+            finished(KEYED[keep](rows("k x", *batches)).topology("keys"))
 
 
 @pytest.mark.parametrize(
@@ -433,21 +425,6 @@ def test_a_value_that_would_be_refused_alone_is_refused_whatever_others_there_ar
 def test_which_of_equal_values_stays_does_not_depend_on_the_order(keep, equal):
     found = {repr(kept(keep(rows("k x", *batches)).topology("equal"), "kept")) for batches in in_both_orders(*equal)}
     assert len(found) == 1
-
-
-def test_what_reduce_by_makes_is_refused_by_its_key():
-    s = rows("k x", [["a", 1], ["b", 2]]).reduce_by("k", lambda _, k, x: x / 2, 0, into=HashState("h"))
-    with pytest.raises(
-        UserCodeError, match=r"reduce_by\(<lambda>\) at .* returned 0.5 for 'a': state 'h' was given value"
-    ):
-        finished(s.topology("halves"))
-
-
-@pytest.mark.parametrize("part", ["", "x" * 300])
-def test_a_part_that_cannot_be_in_a_key_is_refused_with_its_row(part):
-    s = rows("day n", [["mon", 1], [part, 2]]).sum_by(None, "n", into=ValueState("sum").per("day"))
-    with pytest.raises(UserCodeError, match=r"field 'day' is .*, which sum_by at .* cannot take: .*, in the row day="):
-        finished(s.topology("parts"))
 
 
 TYPED = {"id": int, "name": str, "cents": int | None, "rate": float, "paid": bool}

@@ -13,13 +13,10 @@ from itertools import count
 
 import pytest
 
-from coordinator import Mistake, prove
+from coordinator import LocalCluster, Mistake, Stream, prove
 from coordinator.engines.spark.shipping import pickle_spec, topology_modules
-from coordinator.fluent.stream import Stream
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.planning.plan import make_plan
-from state import HashState, SetState, SortedSetState
-from state.errors import TopologyError, UserCodeError
+from state import HashState, SetState, SortedSetState, TopologyError, UserCodeError
 from tests.support.topologies.short_forms import rows
 
 LINES = [["to be"], ["or not"], ["to be"], ["that is"], ["the question"], ["is it"]]

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from benchmarks.task_counts import with_tasks
 from coordinated_bolt.batches import batch_task
+from coordinator import Stream
 from coordinator.engines.spark.shipping import pickle_spec
-from coordinator.fluent.stream import Stream
 from coordinator.topology.planning.plan import make_plan
 from state import HashState, SetState, ValueState
 from tests.support.runs.whole_runs import CrashingStore, bounds, crash_points, run_until_it_ends
@@ -85,15 +85,10 @@ class Both:
         found: dict[Any, Any]
         into, keyed = HashState(f"{name}x", field=int), self._by(table, key)
         match number % 8:
-            case 0:
-                stream.sum_by(key, value, into=into)
-                found = {at: sum(row[value] for row in some) for at, some in keyed.items()}
-            case 1:
-                stream.max_by(key, value, into=into)
-                found = {at: max(row[value] for row in some) for at, some in keyed.items()}
-            case 2:
-                stream.min_by(key, value, into=into)
-                found = {at: min(row[value] for row in some) for at, some in keyed.items()}
+            case 0 | 1 | 2 as place:
+                keep = (stream.sum_by, stream.max_by, stream.min_by)[place]
+                keep(key, value, into=into)
+                found = {at: (sum, max, min)[place](row[value] for row in some) for at, some in keyed.items()}
             case 3:
                 stream.reduce_by(key, weight, 0, into=into)
                 found = {at: sum(weight(0, *row.values()) for row in some) for at, some in keyed.items()}

@@ -6,14 +6,13 @@ from collections import Counter
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
+from coordinated_bolt import BaseBasicBolt
 from coordinated_bolt.streams.groupings import FieldsGrouping
-from coordinator import FixedBatchesSpout, TextFiles, Topology
-from coordinator.fluent.stream import Stream, stream
+from coordinator import FixedBatchesSpout, LocalCluster, Stream, TextFiles, Topology, stream
 from coordinator.sources import Inputs
 from examples import word_count
 from state import HashState, ListState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
+from tests.support.topologies.components import Gathers
 from tests.support.topologies.short_forms import finished, kept, rows
 
 TEXT = "to be or not to be\nthat is the question\n\nwhether tis nobler\n" * 20
@@ -51,33 +50,20 @@ class Sides(BaseBasicBolt):
         collector.emit([tup["number"]], "odd" if tup["number"] % 2 else "default")
 
 
-class Adds(BaseBatchBolt, ICommitter):
+class Adds(Gathers):
     total = ValueState("total")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.sum = 0
-
-    def execute(self, tup):
-        self.sum += tup["number"]
-
     def finish_batch(self):
-        self.total.increment(self.sum)
+        self.total.increment(sum(tup["number"] for tup in self.tuples))
 
 
-def test_words_are_counted_as_by_the_classes_of_the_example(tmp_path):
+def test_words_are_counted_as_by_the_classes_of_the_example_with_the_components_that_one_writes_by_hand(tmp_path):
     short = words_of(tmp_path).count_by("word", into=HashState("counts")).topology("word_count")
     by_hand = word_count.topology(f"{tmp_path}/*.txt", 7)
     assert kept(short, "counts") == kept(by_hand, "counts") == Counter(TEXT.split())
-
-
-def test_a_word_count_has_the_components_that_one_writes_by_hand(tmp_path):
-    topology = words_of(tmp_path).count_by("word", into=HashState("counts")).topology("word_count")
-    assert [(c.component_id, c.kind.value) for c in topology.components] == [
-        ("input", "spout"),
-        ("split", "bolt"),
-        ("counts", "committer"),
-    ]
-    assert [s.grouping for s in topology.component("counts").subscriptions] == [FieldsGrouping(("word",))]
+    components = [("input", "spout"), ("split", "bolt"), ("counts", "committer")]
+    assert [(c.component_id, c.kind.value) for c in short.components] == components
+    assert [s.grouping for s in short.component("counts").subscriptions] == [FieldsGrouping(("word",))]
 
 
 def test_what_a_function_returns_takes_the_place_of_what_it_was_given():
@@ -147,15 +133,7 @@ def test_a_class_can_stand_anywhere():
     numbers.output("odd").count_by("number", into=HashState("odd", field=int))
     topology = lines.topology("classes")
     assert kept(topology, "total", "odd") == {"total": 12, "odd": {1: 1, 3: 1, 5: 1}}
-    assert [c.component_id for c in topology.components] == [
-        "input",
-        "Splits",
-        "int",
-        "Sides",
-        "Adds",
-        "count_by_odd",
-        "odd",
-    ]
+    assert " ".join(c.component_id for c in topology.components) == "input Splits int Sides Adds count_by_odd odd"
 
 
 def test_streams_of_one_source_are_merged():
@@ -206,12 +184,6 @@ def test_what_a_function_raises_names_its_line_the_step_and_the_row(failing):
     assert "user_function.py" not in text
 
 
-def test_what_a_builtin_raises_names_the_step_and_the_row():
-    topology = rows("n", [["1"], ["x"]]).map(int).count_by("n", into=HashState("n", field=int)).topology("failing")
-    with pytest.raises(UserCodeError, match=r"(?s)invalid literal.*in map\(int\) at .*test_stream.py:\d+, given 'x'"):
-        finished(topology)
-
-
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
@@ -220,9 +192,13 @@ def test_what_a_builtin_raises_names_the_step_and_the_row():
         (lambda n: n.map(lambda n: n, to=["a", "b"]), r"given 7, returned 7; give 2 values, one for each field"),
         (lambda n: n.map(lambda n: (n,), to=["a", "b"]), r"given 7, returned \(7,\); give 2 values"),
         (lambda n: n.flat_map(lambda n: ["ab", (1, n)], to=["a", "b"]), r"given 7, returned 'ab'; give 2 values"),
+        (
+            lambda n: n.map(str).map(lambda n: f"x{n}").map(int),
+            r"(?s)invalid literal.*in map\(int\) at .*test_stream.py:\d+, given 'x7'",
+        ),
     ],
 )
-def test_a_wrong_answer_is_refused_with_what_to_return(wrong, match):
+def test_a_wrong_answer_is_refused_with_what_to_return_and_what_a_builtin_raises_names_step_and_row(wrong, match):
     kept_rows = wrong(rows("n", [[7]])).map(lambda *row: repr(row), to="row")
     with pytest.raises(UserCodeError, match=match):
         finished(kept_rows.count_by("row", into=HashState("n")).topology("wrong"))
@@ -304,3 +280,88 @@ def test_several_inputs_are_streams_of_one_source():
     returned = inputs.output("returns").map(lambda cents: -cents, of="cents")
     inputs.output("orders").merge(returned).sum_by("who", "cents", into=HashState("paid"))
     assert kept(inputs.topology("two"), "paid") == {"ann": 7, "bob": 1}
+
+
+REFUSED_IN_PART = [[["ann", 5], ["bob", 0], ["cid", -1]], [["ann", -2], ["bob", 3]]]
+
+
+def all_orders():
+    return rows("who cents", *REFUSED_IN_PART)
+
+
+def letters(run):
+    return [
+        (letter.component_id, letter.source_component, letter.values, letter.reason) for letter in run.dead_letters()
+    ]
+
+
+def test_refused_tuples_are_letters_with_their_reason_and_the_others_pass():
+    good = all_orders().dead_letter_if(lambda cents: cents <= 0, lambda cents: f"an order of {cents} cents", of="cents")
+    topology = good.sum_by("who", "cents", into=HashState("cents")).topology("orders")
+    run = finished(topology)
+    assert run.state("cents") == {"ann": 5, "bob": 3}
+    assert letters(run) == [
+        ("dead_letter_if", "input", ("bob", 0), "an order of 0 cents"),
+        ("dead_letter_if", "input", ("cid", -1), "an order of -1 cents"),
+        ("dead_letter_if", "input", ("ann", -2), "an order of -2 cents"),
+    ]
+    assert [c.component_id for c in topology.components] == ["input", "dead_letter_if", "cents"]
+
+
+def is_nothing(cents):
+    return cents == 0
+
+
+def test_refusals_that_follow_one_another_are_one_bolt_and_each_tuple_is_refused_once():
+    good = (
+        all_orders()
+        .dead_letter_if(is_nothing, "nothing", of="cents")
+        .dead_letter_if(lambda who, cents: cents < 0, "less")
+    )
+    topology = (
+        good.map(lambda cents: -cents, of="cents").sum_by("who", "cents", into=HashState("cents")).topology("orders")
+    )
+    run = finished(topology)
+    assert [(values, reason) for _, _, values, reason in letters(run)] == [
+        (("bob", 0), "nothing"),
+        (("cid", -1), "less"),
+        (("ann", -2), "less"),
+    ]
+    assert run.state("cents") == {"ann": -5, "bob": -3}
+    assert [c.component_id for c in topology.components] == ["input", "is_nothing", "cents"]
+
+
+def test_a_tuple_that_other_consumers_have_counted_is_not_counted_by_them_again():
+    limit = [0]
+
+    def topology(spout):
+        s = stream(spout).map(lambda cents: cents, of="cents")
+        s.count_by(None, into=ValueState("all"))
+        good = s.dead_letter_if(lambda cents, least=limit[0]: cents <= least, "too little", of="cents")
+        return good.sum_by("who", "cents", into=HashState("cents")).topology("orders")
+
+    with LocalCluster() as cluster:
+        run = cluster.submit(topology(FixedBatchesSpout(REFUSED_IN_PART, ["who", "cents"])))
+        run.run_until_idle()
+        limit[0] = -10
+        again = cluster.submit(topology(FixedBatchesSpout(REFUSED_IN_PART, ["who", "cents"])), republish_letters="all")
+        again.run_until_idle()
+        assert again.dead_letters() == []
+        assert (again.state("all"), again.state("cents")) == (5, {"ann": 3, "bob": 3, "cid": -1})
+
+
+def test_a_refusal_may_follow_a_state_that_rows_pass():
+    balances = HashState("balances")
+    s = rows("who cents", [["ann", 5]], [["ann", -9], ["ann", -2]])
+    s.sum_by("who", "cents", into=balances)
+    spent = s.enrich(balances, by="who", to="had", as_of="transaction").filter(lambda cents: cents < 0, of="cents")
+    afforded = spent.dead_letter_if(lambda cents, had: had < -cents, "too much", of=["cents", "had"])
+    topology = afforded.count_by("who", into=HashState("afforded")).topology("spending")
+    assert kept(topology, "afforded") == {"ann": 1}
+    assert [values for _, _, values, _ in letters(finished(topology))] == [("ann", -9, 5)]
+
+
+def test_a_reason_that_is_no_sentence_fails_the_attempt():
+    bad = all_orders().dead_letter_if(lambda cents: cents < 0, lambda cents: cents, of="cents")
+    with pytest.raises(UserCodeError, match="dead_letter got the reason -1; give a string"):
+        finished(bad.sum_by("who", "cents", into=HashState("cents")).topology("orders"))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, plan
+from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, plan, run_bolt, stream
 from coordinator.fluent.fused_bolt import FusedBolt
-from coordinator.fluent.stream import stream
-from coordinator.trying.bolt_trial import run_bolt
 from coordinator.trying.dry_run import dry_run
 from state import HashState
 from tests.support.runs.quarantine_world import TOPOLOGY_ID, QuarantineWorld
@@ -37,11 +35,8 @@ def test_a_plan_shows_components_groupings_and_the_state():
 
 def test_a_dry_run_shows_what_would_be_written():
     (batch,) = dry_run(topology())
-    assert [(each.component_id, len(each.emitted)) for each in batch.components] == [
-        ("lines", 2),
-        ("split-spelled", 4),
-        ("counts", 0),
-    ]
+    emitted = [(each.component_id, len(each.emitted)) for each in batch.components]
+    assert emitted == [("lines", 2), ("split-spelled", 4), ("counts", 0)]
     assert batch.writes is not None
     assert {change.field: change.value for change in batch.writes[0].changes} == {"to": 1, "be": 1, "or": 1, "not": 1}
 
@@ -63,12 +58,8 @@ def test_a_poison_batch_is_set_aside_with_its_reason_and_published_when_its_func
 def test_a_bolt_of_it_takes_tuples_from_a_bolt_by_hand_and_can_be_tried_alone():
     fused = topology().component("split-spelled").spec
     assert isinstance(fused, FusedBolt)
-    assert sorted(run_bolt(fused, *LINES[:1], fields=["line"]).emitted()) == [
-        ["be", 1],
-        ["not", 1],
-        ["or", 1],
-        ["to", 1],
-    ]
+    emitted = run_bolt(fused, *LINES[:1], fields=["line"]).emitted()
+    assert sorted(emitted) == [[word, 1] for word in ("be", "not", "or", "to")]
     builder = TransactionalTopologyBuilder("by_hand", "lines", FixedBatchesSpout(LINES[:1], ["line"]))
     builder.set_bolt("words", fused).shuffle_grouping("lines")
     with LocalCluster() as cluster:

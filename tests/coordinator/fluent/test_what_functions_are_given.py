@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, bolt
-from coordinated_bolt.streams.groupings import CustomGrouping
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, CustomGrouping, bolt
 from state import HashState, UserCodeError, ValueState
+from tests.support.topologies.components import Gathers
 from tests.support.topologies.short_forms import finished, kept, rows
 
 
@@ -53,19 +52,12 @@ class ExecutesBatch(BaseBatchBolt):
             self.collector.emit([tag(line)])
 
 
-class Finishes(BaseBatchBolt, ICommitter):
+class Finishes(Gathers):
     output_fields = ("line",)
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.lines = []
-
-    def execute(self, tup):
-        self.lines.append(tup["line"])
-
     def finish_batch(self):
-        for line in self.lines:
-            self.collector.emit([tag(line)])
+        for tup in self.tuples:
+            self.collector.emit([tag(tup["line"])])
 
 
 class ByTag(CustomGrouping):

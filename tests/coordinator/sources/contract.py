@@ -24,18 +24,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt, OutputFieldsDeclarer
+from coordinator import LocalCluster, RunOptions, TransactionalRun, TransactionalTopologyBuilder
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import ListState
+from state import FailedException, FencedError, ListState, SourceError, StateRefusedError, UserCodeError
 from state.codec import pack, unpack
-from state.errors import FailedException, FencedError, SourceError, StateRefusedError, UserCodeError
 from state.redis_admin.topology import RedisTopology
 
 TOPOLOGY_ID = "source_contract"
@@ -204,9 +199,7 @@ class RestoreContract:
         return [unpack(packed) for packed in run.state("kept")]
 
     @pytest.mark.parametrize("is_export", [True, False], ids=["imported", "restored"])
-    def test_an_older_copy_of_the_state_is_continued_exactly_or_refused_by_name(
-        self, cluster: LocalCluster, world: SourceWorld, is_export: bool
-    ) -> None:
+    def test_an_older_copy_of_the_state_is_continued_exactly_or_refused_by_name(self, cluster, world, is_export):
         world.add(23)
         self.stop_at(cluster, world, 3)
         copy = Copy(cluster.client, is_export=is_export)
@@ -245,9 +238,7 @@ class SourceContract(RestoreContract):
     """All tests of a source whose replays are exact."""
 
     @pytest.mark.parametrize("parallelism", [1, 2, 3])
-    def test_every_record_is_committed_exactly_once(
-        self, cluster: LocalCluster, world: SourceWorld, parallelism: int
-    ) -> None:
+    def test_every_record_is_committed_exactly_once(self, cluster, world, parallelism):
         world.add(23)
         kept = self.read(cluster, world, parallelism=parallelism)
         assert by_content(kept) == by_content(world.rows)
@@ -271,9 +262,7 @@ class SourceContract(RestoreContract):
         assert by_content(kept) == by_content(world.rows)
 
     @pytest.mark.parametrize("txid", [1, 3])
-    def test_the_next_run_replays_what_was_cut_even_if_the_input_has_grown(
-        self, cluster: LocalCluster, world: SourceWorld, txid: int
-    ) -> None:
+    def test_the_next_run_replays_what_was_cut_even_if_the_input_has_grown(self, cluster, world, txid):
         world.add(23)
         self.stop_at(cluster, world, txid)
         before = {number: rows for (number, _), rows in Keep.given.items() if number >= txid}
@@ -298,9 +287,7 @@ class SourceContract(RestoreContract):
             assert 0 < len(self.kept(run)) < len(world.rows)
         assert by_content(self.read(cluster, world)) == by_content(world.rows)
 
-    def test_what_is_added_after_the_end_is_read_by_the_next_run(
-        self, cluster: LocalCluster, world: SourceWorld
-    ) -> None:
+    def test_what_is_added_after_the_end_is_read_by_the_next_run(self, cluster, world):
         for count in (5, 1, 12):
             world.add(count)
             kept = self.read(cluster, world, adopt=world.adopt)
@@ -334,9 +321,7 @@ class SourceContract(RestoreContract):
             with self.run(cluster, world.other_spout()):
                 pass
 
-    def test_records_that_are_gone_end_the_run_with_a_named_error_and_change_nothing(
-        self, cluster: LocalCluster, world: SourceWorld
-    ) -> None:
+    def test_records_that_are_gone_end_the_run_with_a_named_error_and_change_nothing(self, cluster, world):
         world.add(23)
         self.stop_at(cluster, world, 1)
         world.take_away()

@@ -14,41 +14,30 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import RunOptions, TransactionalTopologyBuilder
 from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import FailedException, SourceError, TopologyError, UserCodeError
+from state import FailedException, HashState, SourceError, TopologyError, UserCodeError
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 from tests.support.case_names import shown
 from tests.support.sources.reading import context, standing
+from tests.support.topologies.components import Gathers
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]
 COUNTS = Counter(row[0] for batch in WORDS for row in batch)
 
 
-class Count(BaseBatchBolt, ICommitter):
-    """Counts words; raises where it is told to, once in its process."""
+class Count(Gathers):
+    """Counts words; raises where it is told to."""
 
     counts = HashState("counts", value=int)
-    failures: set[int]
 
-    def __init__(self, fail=()):
-        self.fail = fail
-
-    def prepare(self, conf, context, collector, attempt):
-        self.words: Counter[str] = Counter()
-        self.attempt = attempt
-
-    def execute(self, tup):
-        self.words[tup["word"]] += 1
+    def __init__(self, fail=(), shown=str):
+        self.fail, self.shown = fail, shown
 
     def finish_batch(self):
         if self.attempt.txid in self.fail:
             raise RuntimeError("asked for")
-        self.counts.increment_many(self.words)
+        self.counts.increment_many(Counter(self.shown(tup["word"]) for tup in self.tuples))
 
 
 def topology(make, *, bolt=None, tasks=2):
@@ -89,7 +78,6 @@ def test_an_iterable_that_begins_at_a_number_is_given_that_number(cluster):
     with pytest.raises(UserCodeError):
         run(cluster, batches, bolt=Count(fail=[3]), options=RunOptions(max_spout_pending=2))
     submitted = run(cluster, batches)
-
     assert begun[0] == 0
     assert begun[1] in (3, 4)  # of the window, what was cut is replayed as it is stored
     assert submitted.state("counts") == COUNTS
@@ -109,13 +97,6 @@ class Colour(enum.IntEnum):
     RED = 3
 
 
-class Seen(Count):
-    """Counts what every value is to Python."""
-
-    def execute(self, tup):
-        self.words[repr(tup["word"])] += 1
-
-
 @pytest.mark.parametrize(
     ("value", "seen"),
     [
@@ -133,9 +114,9 @@ class Seen(Count):
     ids=shown,
 )
 def test_a_value_that_is_no_text_is_stored_and_emitted_as_bolts_would_emit_it(cluster, value, seen):
-    stopped = run(cluster, lambda: [[[value]]], bolt=Seen())
+    stopped = run(cluster, lambda: [[[value]]], bolt=Count(shown=repr))
     assert stopped.state("counts") == {seen: 1}
-    assert run(cluster, lambda: [[[value]]], bolt=Seen()).state("counts") == {seen: 1}, "as stored"
+    assert run(cluster, lambda: [[[value]]], bolt=Count(shown=repr)).state("counts") == {seen: 1}, "as stored"
 
 
 @pytest.mark.parametrize(
@@ -210,9 +191,6 @@ def test_a_generator_is_closed_with_the_run(cluster):
 def test_a_batch_that_cannot_be_one_is_named(cluster, batch, told):
     with pytest.raises(SourceError, match=told):
         run(cluster, lambda: [batch])
-
-
-def test_a_function_that_returns_nothing_is_named(cluster):
     with pytest.raises(SourceError, match="make of topology 'words' returned None: have it return a list of batches"):
         run(cluster, lambda: None)
 
@@ -241,12 +219,21 @@ def test_a_row_whose_names_are_in_another_order_than_the_fields_is_refused(row):
         row_of("word", "n")
 
 
-def test_an_error_of_the_program_ends_the_run_after_what_is_under_way(cluster):
+@pytest.mark.parametrize(
+    ("raised", "error", "told"),
+    [
+        (LookupError("the program's own"), UserCodeError, "the program's own"),
+        (FailedException("not now"), SourceError, "raised after batch 1, which ended it"),
+    ],
+)
+def test_what_a_generator_raises_ends_the_run_and_does_not_pass_for_an_end(cluster, raised, error, told):
+    """Even for the moment: what it would have yielded after that was lost, and the run done."""
+
     def batches():
         yield WORDS[0]
-        raise LookupError("the program's own")
+        raise raised
 
-    with pytest.raises(UserCodeError, match="the program's own"):
+    with pytest.raises(error, match=told):
         run(cluster, batches)
 
 
@@ -269,17 +256,6 @@ def test_a_program_that_fails_for_the_moment_is_asked_again(cluster):
             return self.left.pop(0)
 
     assert run(cluster, Moody).state("counts") == COUNTS
-
-
-def test_a_generator_that_raises_for_the_moment_is_over_and_does_not_pass_for_an_end(cluster):
-    """Only a generator: what it would have yielded after that was lost, and the run done."""
-
-    def moody():
-        yield WORDS[0]
-        raise FailedException("not now")
-
-    with pytest.raises(SourceError, match="raised after batch 1, which ended it"):
-        run(cluster, moody)
 
 
 def test_the_parameters_are_checked():

@@ -6,29 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.context import TopologyContext
-from coordinator import run, stream
-from coordinator.proving.prove import prove
-from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, TextFiles
+from coordinated_bolt import TopologyContext
+from coordinator import LocalCluster, RunOptions, RunSoFar, Topology, TransactionalRun, prove, run, stream
+from coordinator.operating.inspection.examination import examine_other_readers
+from coordinator.server_choice import ServerChoice
+from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, RedisStreams, TextFiles, first
+from coordinator.sources.redis_streams.redis_streams import URL_VARIABLE
+from coordinator.sources.several.shared_input import may_meet
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import HashState, ListState
-from state.errors import SourceError, StateRefusedError, TopologyError
+from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
 from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
+from tests.support.topologies.components import Gathers, collecting
 
 ORDERS = "order,customer,cents\n1,ann,500\n2,bob,700\n3,ann,900\n4,eve,100\n5,bob,50\n"
 RETURNS = '{"order": 2, "cents": 700}\n{"order": 3, "cents": 100}\n'
@@ -68,7 +66,7 @@ class TestInputs(SourceContract):
         return InputsWorld(tmp_path)
 
 
-class Balance(BaseBatchBolt, ICommitter):
+class Balance(Gathers):
     """Adds orders to their customers and takes off what is returned, whichever of the two comes first."""
 
     cents = HashState("cents")
@@ -76,20 +74,14 @@ class Balance(BaseBatchBolt, ICommitter):
     returned = HashState("returned", field=int)
     order = ListState("order")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.orders: list[Any] = []
-        self.returns: list[Any] = []
-
-    def execute(self, tup: Any) -> None:
-        (self.orders if tup.stream_id == "orders" else self.returns).append(tup.values)
-
     def finish_batch(self) -> None:
-        self.order.append(f"{len(self.orders)} orders, {len(self.returns)} returns")
-        for order, customer, cents in self.orders:
+        orders = [tup.values for tup in self.tuples if tup.stream_id == "orders"]
+        returns = [tup.values for tup in self.tuples if tup.stream_id == "returns"]
+        self.order.append(f"{len(orders)} orders, {len(returns)} returns")
+        for order, customer, cents in orders:
             self.customers.put(order, customer)
             self.cents.increment(customer, cents - (self.returned.get(order) or 0))
-        for order, cents in self.returns:
+        for order, cents in returns:
             customer = self.customers.get(order)
             if customer is None:
                 self.returned.increment(order, cents)
@@ -120,86 +112,91 @@ def returns(folder: Path, **more: Any) -> JsonLines:
 
 
 def balances(inputs: Inputs) -> Topology:
+    return balances_builder(inputs).build()
+
+
+def balances_builder(inputs: Inputs) -> TransactionalTopologyBuilder:
     builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
     keep = builder.set_committer_bolt("balance", Balance())
     for name in inputs.sources:
         keep.global_grouping("inputs", name)
-    return builder.build()
+    return builder
 
 
 def both(folder: Path, **more: Any) -> Inputs:
     return Inputs(orders=orders(folder, **more), returns=returns(folder, **more))
 
 
+def idle(cluster: LocalCluster, topology: Topology, **options: Any) -> TransactionalRun:
+    """A run that has committed what there is."""
+    submitted = cluster.submit(topology, options=RunOptions(**options))
+    submitted.run_until_idle()
+    return submitted
+
+
 def test_a_source_that_has_ended_does_not_end_the_others(cluster: LocalCluster, folder: Path) -> None:
-    run = cluster.submit(balances(both(folder)))
-    run.run_until_idle()
+    run = idle(cluster, balances(both(folder)))
     assert run.is_done
     assert run.state("cents") == {"ann": 1300, "bob": 50, "eve": 100}
     assert run.state("order") == ["2 orders, 1 returns", "2 orders, 1 returns", "1 orders, 0 returns"]
 
 
 def test_a_source_may_be_added_between_runs_and_left_out(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(Inputs(orders=orders(folder)))).run_until_idle()
-    second = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
-    second.run_until_idle()
+    idle(cluster, balances(Inputs(orders=orders(folder))))
+    second = idle(cluster, balances(both(folder)), adopt=True)
     assert second.state("cents") == {"ann": 1300, "bob": 50, "eve": 100}
     left_out = balances(Inputs(returns=returns(folder)))
     with pytest.raises(StateRefusedError, match="input 'orders' is not read any more"):
         cluster.submit(left_out)
-    cluster.submit(left_out, options=RunOptions(adopt="changed")).run_until_idle()
+    idle(cluster, left_out, adopt="changed")
     (folder / "orders2.csv").write_text("order,customer,cents\n6,ann,1\n")
-    again = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
-    again.run_until_idle()
+    again = idle(cluster, balances(both(folder)), adopt=True)
     assert again.state("cents") == {"ann": 1301, "bob": 50, "eve": 100}
 
 
 def test_a_source_under_another_name_is_read_again_and_the_start_says_so(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(both(folder))).run_until_idle()
+    idle(cluster, balances(both(folder)))
     renamed = balances(Inputs(orders=orders(folder), back=returns(folder)))
     with pytest.raises(StateRefusedError, match="input 'back' is what was read as 'returns'"):
         cluster.submit(renamed, options=RunOptions(adopt="changed"))
 
 
-def test_a_part_of_an_input_that_was_left_out_has_no_position(folder: Path) -> None:
+def test_a_part_of_an_input_that_was_left_out_has_no_position_and_one_that_is_not_given_is_refused_by_name(
+    folder: Path,
+) -> None:
     inputs, metadata = Inputs(orders=orders(folder)), {"orders": (1, []), "returns": (2, ["gone"])}
     context = TopologyContext("balances", "inputs", 0, 1, 1, {})
     coordinator = inputs.get_coordinator({}, context)
     assert (coordinator.position(metadata), coordinator.notes(metadata)) == ({}, {})
     assert coordinator.estimated_bytes(metadata) == 0
     coordinator.close()
-
-
-def test_a_part_of_an_input_that_is_not_given_is_refused_by_name(folder: Path) -> None:
     with pytest.raises(SourceError, match=r"the batch has a part of \['returns'\], which these inputs lack"):
-        Inputs(orders=orders(folder)).emitting_tasks(2, {"orders": (2, []), "returns": (2, [])}, 1)
+        inputs.emitting_tasks(2, metadata, 1)
 
 
-def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(
-    cluster: LocalCluster, folder: Path
-) -> None:
-    alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
-    alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
-    cluster.submit(alone.build()).run_until_idle()
+def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(cluster, folder):
+    idle(cluster, collecting("balances", orders(folder), Keep(), source="inputs"))
     for adopt in (False, True, "changed", "unchecked"):
         with pytest.raises((SourceError, StateRefusedError), match="has read a single source before"):
-            cluster.submit(balances(both(folder)), options=RunOptions(adopt=adopt, accept_state_changes=True))
+            idle(cluster, balances(both(folder)), adopt=adopt, accept_state_changes=True)
 
 
-def test_a_topology_that_has_read_several_sources_cannot_go_on_with_one(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(both(folder))).run_until_idle()
-    alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
-    alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
+def test_a_topology_that_has_read_several_sources_cannot_go_on_with_one(cluster, folder):
+    idle(cluster, balances(both(folder)))
     for adopt in (False, True):
         with pytest.raises((SourceError, StateRefusedError)):
-            cluster.submit(alone.build(), options=RunOptions(adopt=adopt, accept_state_changes=True)).run_until_idle()
+            idle(
+                cluster,
+                collecting("balances", orders(folder), Keep(), source="inputs"),
+                adopt=adopt,
+                accept_state_changes=True,
+            )
 
 
 def test_what_is_committed_of_each_is_moved_away(cluster: LocalCluster, folder: Path) -> None:
     inputs = both(folder, follow=Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done")))
     assert inputs.destruction
-    run = cluster.submit(balances(inputs))
-    run.run_until_idle()
+    run = idle(cluster, balances(inputs))
     assert not run.is_done
     (folder / "orders2.csv").write_text("order,customer,cents\n6,ann,1\n")
     run.run_until_idle()
@@ -217,10 +214,8 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
             super().execute(tup)
 
     follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done"))
-    builder = TransactionalTopologyBuilder("balances", "inputs", both(folder, follow=follow))
-    builder.set_committer_bolt("balance", Refuses()).global_grouping("inputs", "orders")
-    run = cluster.submit(builder.build(), options=RunOptions(max_attempts=2, on_poison="quarantine"))
-    run.run_until_idle()
+    topology = collecting("balances", both(folder, follow=follow), Refuses(), "orders", source="inputs")
+    run = idle(cluster, topology, max_attempts=2, on_poison="quarantine")
     run.drain()
     run.run_until_idle()
     assert run.statistics.quarantined == [1]
@@ -230,38 +225,27 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
 
 
 def test_a_change_of_one_input_is_named_with_it(cluster: LocalCluster, folder: Path) -> None:
-    cluster.submit(balances(both(folder)), options=RunOptions(last_txid=1)).run_until_idle()
+    idle(cluster, balances(both(folder)), last_txid=1)
     (folder / "orders.csv").write_text(ORDERS.replace("ann,500", "ann,501"))
     with pytest.raises((SourceError, StateRefusedError), match=r"orders\.csv"):
-        cluster.submit(balances(both(folder))).run_until_idle()
+        idle(cluster, balances(both(folder)))
 
 
-class Bad(BaseBatchBolt, ICommitter):
+class Bad(Gathers):
     places = ListState("places")
 
-    def prepare(self, *arguments: Any) -> None:
-        super().prepare(*arguments)
-        self.bad: list[str] = []
-
-    def execute(self, tup: Any) -> None:
-        self.bad.append(f"{tup.stream_id} {bytes(tup['record'])!r}")
-
     def finish_batch(self) -> None:
-        self.places.extend(self.bad)
+        self.places.extend(f"{tup.stream_id} {bytes(tup['record'])!r}" for tup in self.tuples)
 
 
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_bad_records_of_an_input_are_on_its_stream_of_them(cluster: LocalCluster, folder: Path, is_heard: bool) -> None:
     (folder / "orders2.csv").write_text("order,customer,cents\nsix,ann,1\n")
     inputs = both(folder, on_bad_record="dead_letter")
-    builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
-    keep = builder.set_committer_bolt("balance", Balance())
-    for name in inputs.sources:
-        keep.global_grouping("inputs", name)
+    builder = balances_builder(inputs)
     if is_heard:
         builder.set_committer_bolt("bad", Bad()).global_grouping("inputs", "orders_dead_letters")
-    run = cluster.submit(builder.build())
-    run.run_until_idle()
+    run = idle(cluster, builder.build())
     assert len(run.dead_letters()) == (not is_heard)
     if is_heard:
         assert run.state("places") == ["orders_dead_letters b'six,ann,1'"]
@@ -279,8 +263,7 @@ def test_bad_records_of_every_attempt_are_counted(folder: Path, tmp_path: Path, 
     topology = balances(Inputs(orders=orders(folder, on_bad_record="skip"), returns=returns(folder)))
     if engine == "cluster":
         with LocalCluster(seed=1) as cluster:
-            run_of_it = cluster.submit(topology)
-            run_of_it.run_until_idle()
+            run_of_it = idle(cluster, topology)
             statistics = run_of_it.statistics
     else:
         statistics = run(topology, engine="local", data_dir=tmp_path / "data")
@@ -312,9 +295,7 @@ def rows_of(name: str, count: int) -> list[list[list[str]]]:
 
 
 @pytest.mark.parametrize("counts", [True, False])
-def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were(
-    cluster: LocalCluster, counts: bool
-) -> None:
+def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were(cluster, counts):
     told = []
 
     def slow(taken: int) -> Iterator[Any]:
@@ -330,9 +311,8 @@ def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were
         quick = Batches(lambda taken: rows_of("q", 5)[taken:], ["id"])
         return names_counted(quick=quick, slow=Batches(slow if counts else listed, ["id"]))
 
-    cluster.submit(topology(), options=RunOptions(last_txid=5)).run_until_idle()
-    found = cluster.submit(topology(), options=RunOptions(adopt=True))
-    found.run_until_idle()
+    idle(cluster, topology(), last_txid=5)
+    found = idle(cluster, topology(), adopt=True)
     assert found.is_done
     assert found.state("seen_slow") == {f"s{number}": 1 for number in range(8)}
     assert found.state("seen_quick") == {f"q{number}": 1 for number in range(5)}
@@ -341,8 +321,7 @@ def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were
 
 def test_fixed_batches_that_are_added_later_begin_with_their_first(cluster: LocalCluster) -> None:
     def go(**sources: Any) -> Any:
-        found = cluster.submit(names_counted(**sources), options=RunOptions(adopt=True))
-        found.run_until_idle()
+        found = idle(cluster, names_counted(**sources), adopt=True)
         assert found.is_done
         return found
 
@@ -352,8 +331,7 @@ def test_fixed_batches_that_are_added_later_begin_with_their_first(cluster: Loca
 
 
 def test_partitions_that_have_ended_give_no_more_transactions(cluster: LocalCluster) -> None:
-    found = cluster.submit(names_counted(a=MemoryTransactionalSpout([[["x"], ["y"]], [["z"]]], ["id"], 1)))
-    found.run_until_idle()
+    found = idle(cluster, names_counted(a=MemoryTransactionalSpout([[["x"], ["y"]], [["z"]]], ["id"], 1)))
     assert found.is_done
     assert found.statistics.committed == 2
     assert found.state("seen_a") == {"x": 1, "y": 1, "z": 1}
@@ -364,22 +342,35 @@ def test_several_inputs_can_be_proved(folder: Path) -> None:
     assert proof.holds, str(proof)
 
 
-def test_what_is_no_input_is_refused(folder: Path) -> None:
-    with pytest.raises(TopologyError, match="Inputs has no source"):
-        Inputs()
-    with pytest.raises(TopologyError, match="input 'inner' has several sources itself"):
-        Inputs(inner=Inputs(lines=TextFiles(str(folder / "*.csv"))))
-    with pytest.raises(TopologyError, match="input 'rows' is a Counter, which is no transactional spout"):
-        Inputs(rows=Counter())  # type: ignore[arg-type]
-    with pytest.raises(TopologyError, match="and an opaque spout cannot be among others: give it a topology of its"):
-        Inputs(rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1))  # type: ignore[arg-type]
+class OwnCommitter(MemoryTransactionalSpout, ICommitterTransactionalSpout):
+    def get_committer(self, conf: Any, context: Any) -> Any:
+        raise AssertionError("it is not asked for one")
 
-    class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
-        def get_committer(self, conf: Any, context: Any) -> Any:
-            raise AssertionError("it is not asked for one")
 
-    with pytest.raises(TopologyError, match=r"'rows' is a Told, whose committer is your own; give it a topology"):
-        Inputs(rows=Told([[["a"]]], ["a"], 1))
+ONE = FixedBatchesSpout([], ["x"])
+ENDLESS = r"input 'a' is first\(\.\.\.\), and has no end after which the others"
+NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of its"
+
+
+@pytest.mark.parametrize(
+    ("sources", "told"),
+    [
+        (dict, "Inputs has no source"),
+        (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' has several sources itself"),
+        (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is no transactional spout"),
+        (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
+        (lambda: {"a": first(TextFiles("/nowhere/*", follow=True)), "b": ONE}, ENDLESS),
+        (lambda: {"a": first(TextFiles("/nowhere/*", follow=Follow(complete="rename"))), "b": ONE}, ENDLESS),
+        (lambda: {"a": first(RedisStreams("s", fields=["a"], url="redis://localhost")), "b": ONE}, ENDLESS),
+        (
+            lambda: {"rows": OwnCommitter([[["a"]]], ["a"], 1)},
+            "'rows' is a OwnCommitter, whose committer is your own; give it a topology",
+        ),
+    ],
+)
+def test_what_is_no_input_is_refused(sources, told):
+    with pytest.raises(TopologyError, match=told):
+        Inputs(**sources())
 
 
 @pytest.mark.redis
@@ -402,3 +393,164 @@ def test_a_run_of_several_inputs_that_is_killed_is_continued_exactly(redis_backe
     for order in orders_given:
         sums[f"c{order % 50}"] += order % 9 - (order % 7 == 0)
     assert {name.decode(): int(cents) for name, cents in client.hgetall("{balances}:cents").items()} == sums
+
+
+NAMES = [f"name {number}" for number in range(40)]
+BOUGHT = [(NAMES[number * 7 % 50 % 40] if number % 5 else "nobody", number) for number in range(200)]
+SPENT = {name: sum(cents for who, cents in BOUGHT if (who if who in NAMES else "?") == name) for name in [*NAMES, "?"]}
+
+
+def sums(folder: Path, per_customers: int, per_orders: int, *, orders_first: bool = False, tasks: int = 1) -> Topology:
+    (folder / "customers.csv").write_text("who,city\n" + "".join(f"{name},x\n" for name in NAMES), encoding="utf-8")
+    (folder / "orders.csv").write_text("who,cents\n" + "".join(f"{w},{c}\n" for w, c in BOUGHT), encoding="utf-8")
+    customers = first(CsvFiles(str(folder / "customers.csv"), {"who": str, "city": str}, rows_per_batch=per_customers))
+    orders = CsvFiles(str(folder / "orders.csv"), {"who": str, "cents": int}, rows_per_batch=per_orders)
+    named: dict[str, Any] = {"orders": orders, "customers": customers}
+    inputs = stream(Inputs(**(named if orders_first else dict(reversed(named.items())))), parallelism=tasks)
+    cities = HashState("cities", str)
+    inputs.output("customers").reduce_by("who", lambda before, city: city, "", into=cities, of="city")
+    known = inputs.output("orders").enrich(cities, by="who", to="city")
+    known.map(lambda who, city: who if city else "?", to="known", of=("who", "city")).sum_by(
+        "known", "cents", into=HashState("sums")
+    )
+    return inputs.topology("first", parallelism=tasks)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_row_finds_the_whole_table_however_the_input_is_cut_and_whenever_runs_die(tmp_path: Path, seed) -> None:
+    draw = Random(seed)
+    sizes = draw.choice([1, 3, 7, 40, 1000]), draw.choice([1, 9, 50, 1000])
+    topology = sums(tmp_path, *sizes, orders_first=bool(seed % 2), tasks=1 + seed % 3)
+    with LocalCluster(seed=seed) as cluster:
+        for _ in range(draw.randint(0, 6)):
+            run = cluster.submit(topology, options=RunOptions(max_spout_pending=draw.randint(1, 4)))
+            for _ in range(draw.randint(1, 60)):
+                if not run.is_done:
+                    run.tick()
+            run.close()
+        run = cluster.submit(topology, options=RunOptions(max_spout_pending=draw.randint(1, 4)))
+        run.run_until_idle()
+        assert run.is_done
+        assert run.state("sums") == {name: cents for name, cents in SPENT.items() if cents}
+
+
+def looking(make: Any, as_of: Any = None) -> Any:
+    a, b = (FixedBatchesSpout([[["k", 1]]], ["k", "n"]) for _ in "ab")
+    s, table = stream(make(a, b)), HashState("table")
+    for name in ("a", "b"):
+        s.output(name).count_by("k", into=HashState(f"n{name}"))
+    s.output("a").sum_by("k", "n", into=table)
+    return lambda name: s.output(name).enrich(table, by="k", to="x", as_of=as_of).count_by("x", into=HashState("x"))
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "is_taken"),
+    [
+        (lambda a, b: Inputs(a=first(a), b=b), "b", True),
+        (lambda a, b: Inputs(a=a, b=b), "b", False),
+        (lambda a, b: Inputs(a=a, b=first(b)), "b", False),
+        (lambda a, b: Inputs(a=first(a), b=first(b)), "b", False),
+        (lambda a, b: Inputs(a=first(a), b=b), "a", False),
+    ],
+)
+def test_a_table_that_is_written_meanwhile_is_looked_into_as_of_a_transaction_only(make, name, is_taken) -> None:
+    looking(make, "transaction")(name).topology("t")
+    if is_taken:
+        looking(make)(name).topology("t")
+        return
+    with pytest.raises(TopologyError, match=r"reads state 'table' while .*sum_by .* writes it, so the answer depends"):
+        looking(make)(name).topology("t")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_proof_cuts_the_input_otherwise_and_names_what_depends_on_it(is_first) -> None:
+    customers = FixedBatchesSpout([[["ann", "x"]], [["bob", "x"]], [["cid", "x"]]], ["who", "city"])
+    orders = FixedBatchesSpout([[["ann"], ["bob"]], [["cid"]], [["bob"]]], ["who"])
+    inputs = stream(Inputs(customers=first(customers) if is_first else customers, orders=orders))
+    cities = HashState("cities", str)
+    inputs.output("customers").reduce_by("who", lambda before, city: city, "", into=cities, of="city")
+    known = inputs.output("orders").enrich(cities, by="who", to="city", as_of="transaction")
+    known.map(lambda who, city: who if city else "?", to="known", of=("who", "city")).count_by(
+        "known", into=HashState("known")
+    )
+    proof = prove(inputs.topology("proved"), seeds=2, keep_hashes=True)
+    assert proof.holds
+    found = [(each.mistake, each.does_harm) for each in proof.mistakes if "state known" in each.evidence]
+    assert found == ([] if is_first else [("cuts", False)]), proof
+
+
+def files(pattern: str, **follow: Any) -> TextFiles:
+    return TextFiles(pattern, 10, follow=Follow(complete="rename", **follow))
+
+
+def trimmed(keys: str | list[str], url: str | None = "redis://localhost", **more: Any) -> RedisStreams:
+    return RedisStreams(keys, fields=["a"], url=url, **more)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda: files("in/*.log", done="delete"), lambda: files("in/*.log")),
+        (lambda: files("in/*.log", done="delete"), lambda: files("in/**")),
+        (lambda: files("in/a*", done="delete"), lambda: files("in/*.[lm]og")),
+        (lambda: files("in/*.log", done="delete"), lambda: files("in/../in/x.log")),
+        (lambda: files("link/*.log", done="delete"), lambda: files("in/x.log", done="delete")),
+        (lambda: files("in/*.log", done="move", done_path="done"), lambda: files("done/*.log")),
+        (lambda: files("in/*.log", done="delete"), lambda: TextFiles("in/x.log", 10)),
+        (lambda: files("in/*.log", done="delete"), lambda: JsonLines("in/*", ["a"], follow=True)),
+        (lambda: trimmed("s", trim=True), lambda: trimmed("s", "redis://127.0.0.1:6379/0")),
+        (lambda: trimmed("s", None, trim=True), lambda: trimmed(["r", "s"])),
+    ],
+)
+def test_what_one_input_takes_away_no_other_may_read(tmp_path: Path, monkeypatch, one, other) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x.log").write_text("x\n", encoding="utf-8")
+    (tmp_path / "link").symlink_to("in")
+    for named in ({"a": one(), "b": other()}, {"b": other(), "a": one()}):
+        with pytest.raises(
+            TopologyError, match=r"inputs '.' and '.' meet in .*, and of 'a' .*: what 'b' has not|of 'b' done"
+        ):
+            Inputs(**named)
+
+
+def test_inputs_that_meet_nowhere_or_take_nothing_away_are_taken(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Inputs(a=files("in/*.log", done="delete"), b=files("in/*.txt"), c=files("in/*/*.log"), d=files("other/*.log"))
+    Inputs(a=files("a/*", done="move", done_path="done"), b=files("b/*", done="move", done_path="done"))
+    Inputs(a=files("in/*.log"), b=files("in/*.log", done="list", done_path="list"))
+    Inputs(a=trimmed("s", trim=True), b=trimmed("r"), c=trimmed("s", "redis://localhost:6380"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("/a/**", "/a/b/c", True),
+        ("/a/**/x", "/a/x", True),
+        ("/a/**/x", "/b/**/x", False),
+        ("/a/**/b/**", "/a/c", False),
+        ("/a/x*y", "/a/*z", False),
+        ("/a/x*y", "/a/?[!y]*", True),
+        ("/a/*", "/a/b/c", False),
+    ],
+)
+def test_patterns_that_may_match_one_path_meet(one: str, other: str, expected: bool) -> None:
+    for left, right in ((one, other), (other, one)):
+        assert may_meet(left.split("/"), right.split("/")) is expected
+
+
+def test_doctor_names_other_topologies_that_read_what_this_one_takes_away(redis_server_url, tmp_path):
+    (tmp_path / "x.log").write_text("x\n", encoding="utf-8")
+    pattern, choice = str(tmp_path / "*.log"), ServerChoice(redis_server_url, tmp_path)
+
+    def topology(name: str, source: Any, output: str = "") -> Any:
+        lines = stream(source).output(output) if output else stream(source)
+        return lines.count_by(None, into=ValueState("n")).topology(name)
+
+    run(topology("reader", Inputs(lines=TextFiles(pattern, 10)), "lines"), engine="local", redis_url=redis_server_url)
+    taking, keeping = (topology("taker", files(pattern, done=done)) for done in ("delete", "keep"))
+    found = [each.found for each in examine_other_readers(choice, taking)]
+    assert len(found) == 1
+    assert re.match(r"topology 'reader' on this server has read '.*\*\.log', and here done files are deleted", found[0])
+    assert not list(examine_other_readers(choice, keeping))

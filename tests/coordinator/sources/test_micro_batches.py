@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.exactly_once import exactly_once
+from coordinator import FixedBatchesSpout, FormerInput, LocalCluster, TransactionalTopologyBuilder, exactly_once
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches, fingerprint_of
-from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.spouts.run_so_far import FormerInput
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.errors import SourceError, TopologyError
+from state import SourceError, TopologyError
 from state.troubles import Trouble
 from tests.support.sources.reading import standing
+from tests.support.topologies.components import Sink
 
 QUERY, OTHER = "1111-aaaa", "2222-bbbb"
 
@@ -32,12 +29,8 @@ def coordinator(last: MicroBatch | None, last_txid: int, *, first_batch_id: int 
 
 
 def topology(spout):
-    class Take(BaseBatchBolt):
-        def execute(self, tup):
-            """Takes it."""
-
     builder = TransactionalTopologyBuilder("clicks", "rows", spout)
-    builder.set_bolt("take", Take()).shuffle_grouping("rows")
+    builder.set_bolt("take", Sink()).shuffle_grouping("rows")
     return builder.build()
 
 
@@ -50,15 +43,10 @@ def test_batch_n_is_transaction_n_plus_one():
         assert not source.is_ready()
 
 
-def test_a_repeated_batch_is_the_transaction_it_was():
+@pytest.mark.parametrize("committed_txid", [7, 6], ids=["committed", "cut and not committed"])
+def test_a_repeated_batch_is_the_transaction_it_was_and_is_cut_no_more(committed_txid):
     source = coordinator(batch(6), 7)
-    assert source.txid_of(batch(6), committed_txid=7) == 7
-    assert not source.is_ready()
-
-
-def test_a_batch_that_was_cut_and_not_committed_is_replayed_and_cut_no_more():
-    source = coordinator(batch(6), 7)
-    assert source.txid_of(batch(6), committed_txid=6) == 7
+    assert source.txid_of(batch(6), committed_txid=committed_txid) == 7
     assert not source.is_ready()
 
 
@@ -89,10 +77,9 @@ def test_what_neither_follows_nor_repeats_is_refused_by_name(last, last_txid, co
     assert not source.is_ready()
 
 
-def test_another_query_is_said_to_skip_and_to_read_again():
-    former = FormerInput(
-        fingerprint=fingerprint_of(OTHER), is_same=False, last_txid=7, last=batch(6, query_id=OTHER).to_plain()
-    )
+def test_another_query_is_said_to_skip_and_to_read_again_and_cannot_repeat_a_batch_that_is_not_committed():
+    last = batch(6, query_id=OTHER).to_plain()
+    former = FormerInput(fingerprint=fingerprint_of(OTHER), is_same=False, last_txid=7, last=last)
     change = coordinator(None, 0).compare(former)
     assert change.skipped == (
         f"whatever came after batch 6 of streaming query {OTHER} and before where query {QUERY} begins to read",
@@ -100,12 +87,7 @@ def test_another_query_is_said_to_skip_and_to_read_again():
     assert change.again == (
         f"whatever query {QUERY} reads that was in batches up to batch 6 of streaming query {OTHER}",
     )
-
-
-def test_another_query_cannot_repeat_a_batch_that_is_not_committed():
-    last = batch(6, query_id=OTHER).to_plain()
-    former = FormerInput(fingerprint=fingerprint_of(OTHER), is_same=False, last_txid=7, last=last, pending=(last,))
-    assert coordinator(None, 0).compare(former).impossible == (
+    assert coordinator(None, 0).compare(replace(former, pending=(last,))).impossible == (
         f"batch 6 of streaming query {OTHER} is begun and not committed, and only that query can repeat it",
     )
 
@@ -133,12 +115,9 @@ def test_columns_are_different_names(columns):
         MicroBatches(columns)
 
 
-def test_a_topology_over_micro_batches_runs_only_through_the_bridge():
+def test_a_topology_over_micro_batches_runs_only_through_the_bridge_which_refuses_others_and_a_wrong_first_batch():
     with LocalCluster() as cluster, pytest.raises(TopologyError, match="hand the topology to exactly_once"):
         cluster.submit(topology(MicroBatches(["page"])))
-
-
-def test_the_bridge_refuses_another_spout_and_a_wrong_first_batch():
     with pytest.raises(TopologyError, match=r"give MicroBatches\(columns\) as the spout"):
         exactly_once(topology(FixedBatchesSpout([[["a"]]], ["page"])))
     with pytest.raises(TopologyError, match="first_batch_id is -1; give the number of a batch"):

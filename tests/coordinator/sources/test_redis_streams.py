@@ -7,25 +7,24 @@ import json
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import pytest
 import redis
 
-from coordinator.sources import Inputs
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator import LocalCluster, RunOptions
+from coordinator.sources import Inputs, RecordFormat, RedisStreams
 from coordinator.sources.redis_streams import stream_reader
-from coordinator.sources.redis_streams.redis_streams import RedisStreams
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state.errors import ReplayLimitError, SourceError, StateRefusedError, TopologyError
+from state import ReplayLimitError, SourceError, StateRefusedError, TopologyError, UserCodeError
+from state.codec import unpack
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend, redis_program, running_server, valkey_program
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import TextWorld
 from tests.support.stores.admin import admin_of
+from tests.support.topologies.components import collecting
 
 pytestmark = pytest.mark.redis
 
@@ -73,26 +72,13 @@ def world(redis_backend: Backend) -> StreamWorld:
     return StreamWorld(redis_backend)
 
 
-class TestRedisStreams(SourceContract):
-    """The contract of all sources."""
-
-    @pytest.fixture
-    def world(self, redis_backend: Backend) -> StreamWorld:
-        return StreamWorld(redis_backend)
-
-
 class TrimmedWorld(StreamWorld):
     """The same, of which what is durable is removed."""
 
     removes: ClassVar[bool] = True
 
-
-class TestRedisStreamsThatAreTrimmed(SourceContract):
-    """The contract holds while entries that are durable are removed."""
-
-    @pytest.fixture
-    def world(self, redis_backend: Backend) -> StreamWorld:
-        return TrimmedWorld(redis_backend, trim=True)
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend, trim=True)
 
 
 class AmongInputs(StreamWorld):
@@ -120,65 +106,28 @@ class AmongInputs(StreamWorld):
         return Inputs(text=self.text.spout(), clicks=super().other_spout())
 
 
-class TestRedisStreamsAmongInputs(SourceContract):
-    """The contract holds for several inputs of which one is cut by partitions."""
+class TestRedisStreams(SourceContract):
+    """The contract of all sources, also while entries that are durable are removed, and for one of several inputs."""
 
-    @pytest.fixture
-    def world(self, redis_backend: Backend, tmp_path: Path) -> AmongInputs:
-        return AmongInputs(redis_backend, tmp_path)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_an_input_is_trimmed_when_it_is_durable_and_kept_while_a_batch_of_it_is_quarantined(
-    redis_backend, tmp_path, seed
-):
-    world = AmongInputs(redis_backend, tmp_path)
-    world.add(36)
-    with LocalCluster(seed=seed) as cluster:
-        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", world.spout(), parallelism=2)
-        builder.set_committer_bolt("keep", HatesFive()).global_grouping("source", "clicks").global_grouping(
-            "source", "text"
-        )
-        topology, options = builder.build(), RunOptions(on_poison="quarantine", max_attempts=1)
-        run = cluster.submit(topology, options=options)
-        run.run_until_idle()
-        assert run.statistics.quarantined == [2]
-        assert world.client.xlen(STREAM) >= 20, "the batch can be read again"
-        store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
-        assert admin_of(store).discard(store.quarantined()[0])
-        world.add(6)
-        cluster.submit(builder.build(), options=options).run_until_idle()
-        assert world.client.xlen(STREAM) == 0
+    @pytest.fixture(params=["alone", "trimmed", "among inputs"])
+    def world(self, redis_backend: Backend, tmp_path: Path, request: pytest.FixtureRequest) -> StreamWorld:
+        if request.param == "among inputs":
+            return AmongInputs(redis_backend, tmp_path)
+        return TrimmedWorld(redis_backend) if request.param == "trimmed" else StreamWorld(redis_backend)
 
 
 JOB = """
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
+from coordinator import stream
 from coordinator.sources import Inputs, RedisStreams, TextFiles
 from state import HashState
 
 
-class Count(BaseBatchBolt, ICommitter):
-    counts = HashState[int]("counts")
-
-    def prepare(self, conf, context, collector, attempt):
-        self.keys = []
-
-    def execute(self, tup):
-        self.keys.append(f"{tup.stream_id} {tup.values[0]}")
-
-    def finish_batch(self):
-        for key in self.keys:
-            self.counts.increment(key)
-
-
 def topology(url):
     clicks = RedisStreams("orders", fields={"page": str}, take=50, url=url, trim=True)
-    builder = TransactionalTopologyBuilder("both", "in", Inputs(clicks=clicks, text=TextFiles("in/*.txt", 20)))
-    count = builder.set_committer_bolt("count", Count())
-    count.fields_grouping("in", ["page"], "clicks").fields_grouping("in", ["line"], "text")
-    return builder.build()
+    both = stream(Inputs(clicks=clicks, text=TextFiles("in/*.txt", 20)))
+    both.output("clicks").count_by("page", into=HashState("pages"))
+    both.output("text").count_by("line", into=HashState("lines"))
+    return both.topology("both")
 """
 
 
@@ -197,10 +146,11 @@ def test_a_run_over_a_stream_and_files_that_is_killed_is_continued_exactly(redis
     url = str(redis_backend.url)
     more = ("-p", f"url={url}", "--redis", url, "--durability", "memory")
     killed_and_ended(tmp_path, client, "both", "jobs.py:topology", *more)
-    found = {key.decode(): int(count) for key, count in client.hgetall("{both}:counts").items()}
-    assert found == Counter(
-        [f"clicks p{number % 70}" for number in range(30_000)] + [f"text l{number % 30}" for number in range(20_000)]
-    )
+    found = [client.hgetall(f"{{both}}:{name}") for name in ("pages", "lines")]
+    assert [{key.decode(): int(count) for key, count in each.items()} for each in found] == [
+        Counter(f"p{number % 70}" for number in range(30_000)),
+        Counter(f"l{number % 30}" for number in range(20_000)),
+    ]
     assert client.xlen("orders") == 0
 
 
@@ -209,10 +159,12 @@ def forget():
     Keep.given, Keep.fail_once, Keep.stop_at = {}, set(), 0
 
 
+def topology_over(spout, *streams, keep=Keep):
+    return collecting(TOPOLOGY_ID, spout, keep(), *streams, tasks=2)
+
+
 def submit(cluster, spout, *, adopt=False, max_pending=3):
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=2)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("source")
-    return cluster.submit(builder.build(), options=RunOptions(max_spout_pending=max_pending, adopt=adopt))
+    return cluster.submit(topology_over(spout), options=RunOptions(max_spout_pending=max_pending, adopt=adopt))
 
 
 def read(cluster, spout, **more):
@@ -225,10 +177,11 @@ def kept(run):
     return by_content([json.loads(json.dumps(row)) for row in SourceContract().kept(run)])
 
 
-def test_no_transaction_is_empty_if_nothing_was_deleted(cluster, world):
-    world.add(23)
+@pytest.mark.parametrize(("entries", "transactions"), [(0, 0), (23, 6)])
+def test_no_transaction_is_empty_if_nothing_was_deleted(cluster, world, entries, transactions):
+    world.add(entries)
     run = read(cluster, world.spout(), max_pending=16)
-    assert run.statistics.committed == 6
+    assert (run.statistics.committed, run.is_done) == (transactions, True)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -245,21 +198,25 @@ def test_what_is_durable_is_trimmed_and_nothing_else(world, max_pending, seed):
         assert kept(run) == by_content(world.rows)
 
 
-def test_a_stream_is_not_trimmed_while_a_batch_of_it_is_quarantined(cluster, world):
-    world.add(12)
-    world.more = {"trim": True}
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", world.spout())
-    builder.set_committer_bolt("keep", HatesFive()).global_grouping("source")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("streams", [(), ("clicks", "text")], ids=["alone", "among inputs"])
+def test_a_stream_is_trimmed_when_it_is_durable_and_kept_while_a_batch_of_it_is_quarantined(
+    redis_backend, tmp_path, streams, seed
+):
+    world = AmongInputs(redis_backend, tmp_path) if streams else TrimmedWorld(redis_backend)
+    world.add(36)
+    topology = topology_over(world.spout(), *streams, keep=HatesFive)
     options = RunOptions(on_poison="quarantine", max_attempts=1)
-    run = cluster.submit(builder.build(), options=options)
-    run.run_until_idle()
-    assert (run.statistics.quarantined, run.statistics.committed) == ([2], 2)
-    assert [name for name, _ in world.client.xrange(STREAM)][4:8], "the batch can be read again"
-    store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
-    assert admin_of(store).discard(store.quarantined()[0])
-    world.add(4)
-    cluster.submit(builder.build(), options=options).run_until_idle()
-    assert world.client.xlen(STREAM) == 0
+    with LocalCluster(seed=seed) as cluster:
+        run = cluster.submit(topology, options=options)
+        run.run_until_idle()
+        assert run.statistics.quarantined == [2]
+        assert world.client.xlen(STREAM) >= 20, "the batch can be read again"
+        store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
+        assert admin_of(store).discard(store.quarantined()[0])
+        world.add(6)
+        cluster.submit(topology, options=options).run_until_idle()
+        assert world.client.xlen(STREAM) == 0
 
 
 def test_nothing_is_trimmed_unless_it_is_asked_for(cluster, world):
@@ -275,7 +232,6 @@ def test_entries_trimmed_before_they_were_read_are_named_or_counted(cluster, wor
     world.client.xtrim(STREAM, maxlen=7, approximate=False)
     with pytest.raises(SourceError, match="3 entries were removed before they were read; keep more of the stream"):
         read(cluster, world.spout())
-
     world.more = {"on_trimmed": "skip"}
     run = read(cluster, world.spout())
     assert run.statistics.counters["trimmed_entries"] == 3
@@ -286,15 +242,6 @@ def test_entries_removed_before_the_first_run_are_none_of_its_business(cluster, 
     world.add(10)
     world.client.xtrim(STREAM, maxlen=4, approximate=False)
     assert kept(read(cluster, world.spout())) == by_content(world.rows[6:])
-
-
-def test_a_stream_that_was_made_anew_is_refused(cluster, world):
-    world.add(6)
-    read(cluster, world.spout())
-    world.client.delete(STREAM)
-    world.client.xadd(STREAM, {"page": "a", "clicks": 1}, id="1-1")
-    with pytest.raises(SourceError, match=r"was read up to .* and ends at 1-1: it is another one"):
-        read(cluster, world.spout())
 
 
 def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_are_skipped(cluster, world):
@@ -347,7 +294,6 @@ def test_a_stream_made_again_with_more_entries_than_were_read_is_refused_by_name
     told = f"had 6 entries up to 6-1 and begins at {7 + trimmed}-1 after {trimmed} were removed: it was deleted"
     with pytest.raises(SourceError, match=f"stream 'orders' {told} and made again"):
         read(cluster, any_world.spout())
-
     any_world.more = {"on_trimmed": "skip"}
     run = read(cluster, any_world.spout())
     assert run.statistics.counters["trimmed_entries"] == lost
@@ -428,23 +374,21 @@ def test_a_stream_that_goes_on_is_never_taken_for_another(cluster, any_world, tr
     assert kept(read(cluster, any_world.spout())) == by_content(expected)
 
 
-def test_a_run_that_begins_at_the_end_needs_no_transaction_for_that_and_the_next_begins_there_too(cluster, world):
-    world.add(43)
-    world.more = {"start": "end", "follow": True}
-    run = read(cluster, world.spout(), max_pending=8)
-    assert run.statistics.committed == 0
-    world.add(5)  # after the run, which has cut nothing
-    assert kept(read(cluster, world.spout())) == by_content(world.rows[43:])
-
-
-def test_other_entries_under_the_same_ids_are_refused(cluster, world):
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        (1, r"was read up to 6-1 and ends at 1-1: it is another one"),
+        (6, "stream 'orders' has other entries from 5-1 to 6-1 than were read"),
+    ],
+)
+def test_a_stream_that_was_made_anew_is_refused(cluster, world, entries, told):
     for number in range(1, 7):
         world.client.xadd(STREAM, {"page": "a", "clicks": number}, id=f"{number}-1")
     read(cluster, world.spout())
     world.client.delete(STREAM)
-    for number in range(1, 7):
+    for number in range(1, entries + 1):
         world.client.xadd(STREAM, {"page": "b", "clicks": number}, id=f"{number}-1")
-    with pytest.raises(SourceError, match="stream 'orders' has other entries from 5-1 to 6-1 than were read"):
+    with pytest.raises(SourceError, match=told):
         read(cluster, world.spout())
 
 
@@ -459,37 +403,30 @@ def test_streams_may_be_added_at_the_end_and_not_moved(cluster, world):
     assert kept(run) == by_content([*world.rows, ["x", 1]])
 
 
-def test_a_stream_that_is_not_there_yet_is_empty(cluster, world):
-    run = read(cluster, world.spout())
-    assert run.statistics.committed == 0
-    assert run.is_done
-
-
-def test_a_run_that_follows_reads_what_is_added_and_does_not_end(cluster, world):
-    world.add(3)
-    world.more = {"follow": True}
-    run = read(cluster, world.spout())
+@pytest.mark.parametrize(("start", "left_out"), [("beginning", 0), ("end", 43)])
+def test_a_run_that_follows_reads_what_is_added_and_does_not_end(cluster, world, start, left_out):
+    world.add(43)
+    world.more = {"start": start, "follow": True}
+    run = read(cluster, world.spout(), max_pending=8)
+    assert (run.statistics.committed == 0) == (start == "end")
     world.add(5)
     run.run_until_idle()
     assert not run.is_done
-    assert kept(run) == by_content(world.rows)
+    assert kept(run) == by_content(world.rows[left_out:])
 
 
-def test_a_run_that_begins_at_the_end_leaves_out_what_was_there(cluster, world):
-    world.add(5)
+def test_after_a_run_that_began_at_the_end_and_has_cut_nothing_the_next_begins_there_too(cluster, world):
+    world.add(43)
     world.more = {"start": "end", "follow": True}
-    run = read(cluster, world.spout())
-    world.add(6)
-    run.run_until_idle()
-    assert kept(run) == by_content(world.rows[5:])
+    assert read(cluster, world.spout()).statistics.committed == 0
+    world.add(5)
+    assert kept(read(cluster, world.spout())) == by_content(world.rows[43:])
 
 
 def test_entries_added_between_attempts_at_the_first_transaction_are_read_after_a_start_at_the_end(cluster, world):
     world.add(5)
     world.more = {"start": "end", "follow": True}
-    builder = TransactionalTopologyBuilder("orders", "spout", world.spout())
-    builder.set_committer_bolt("keep", Keep()).global_grouping("spout")
-    run = cluster.submit(builder.build())
+    run = cluster.submit(topology_over(world.spout()))
     world.add(2)  # after the start, before the first attempt
     run.hold("processing", 1)
     run.run_until_idle()
@@ -500,27 +437,20 @@ def test_entries_added_between_attempts_at_the_first_transaction_are_read_after_
     assert kept(run) == by_content(world.rows[5:])
 
 
-def test_a_tuple_can_carry_where_it_is_from(cluster, world):
-    ids = [world.client.xadd(STREAM, {"page": page}).decode() for page in "ab"]
-    spout = RedisStreams(STREAM, fields=["page"], url=world.url, origin_fields=["stream", "entry_id"])
-    assert kept(read(cluster, spout)) == by_content([["a", STREAM, ids[0]], ["b", STREAM, ids[1]]])
-
-
 class Upper(RecordFormat):
     """Text in capitals."""
 
     fields = ("text",)
 
     def row(self, data):
-        if data == b"bad":
-            raise BadRecordError("it says so")
         return [data.decode().upper()]
 
 
-def test_a_field_may_hold_a_record_in_any_format(cluster, world):
-    world.client.xadd(STREAM, {"body": "abc"})
-    spout = RedisStreams(STREAM, record_format=Upper(), value_field="body", url=world.url)
-    assert kept(read(cluster, spout)) == by_content([["ABC"]])
+def test_a_tuple_can_carry_where_it_is_from_and_a_field_may_hold_a_record_in_any_format(cluster, world):
+    ids = [world.client.xadd(STREAM, {"page": page}).decode() for page in "ab"]
+    more: dict[str, Any] = {"record_format": Upper(), "value_field": "page"}
+    spout = RedisStreams(STREAM, url=world.url, origin_fields=["stream", "entry_id"], **more)
+    assert kept(read(cluster, spout)) == by_content([["A", STREAM, ids[0]], ["B", STREAM, ids[1]]])
 
 
 @pytest.mark.parametrize(
@@ -536,7 +466,6 @@ def test_a_bad_entry_is_named_by_stream_and_id_or_left_out(cluster, world, entry
     bad_id = world.client.xadd(STREAM, entry).decode()
     with pytest.raises(SourceError, match=f"the record at stream 'orders', entry {bad_id} is bad: {told}"):
         read(cluster, world.spout())
-
     world.more = {"on_bad_record": "skip"}
     run = read(cluster, world.spout())
     assert kept(run) == by_content(world.rows)
@@ -628,3 +557,95 @@ def test_the_server_may_be_named_by_the_environment(cluster, world, monkeypatch)
         submit(cluster, spout)
     monkeypatch.setenv("TXBATCH_STREAMS_URL", f"{world.url}\n")
     assert kept(read(cluster, spout)) == by_content([["p0"], ["p1"], ["p2"]])
+
+
+SEEDS = 150
+STEPS = ("add", "add", "run", "run", "run", "withdraw", "trim", "trim", "delete")
+
+
+class WithdrawnWorld:
+    """One stream of numbers, each the id of its entry, and what became of them.
+
+    Attributes:
+        there: entries in the stream.
+        read: entries that were committed.
+        excused: entries that need not be read: withdrawn, or removed before anything was read.
+        lost: entries that were trimmed or deleted unread: they have to be named, or skipped if the user wants that.
+        is_another: whether the stream was made again, which may be refused though nothing is lost.
+    """
+
+    def __init__(self, client: Any, random: Random) -> None:
+        self.client, self.random = client, random
+        self.last = 0
+        self.there: list[int] = []
+        self.read: set[int] = set()
+        self.excused: set[int] = set()
+        self.lost: set[int] = set()
+        self.is_another = False
+
+    def add(self) -> None:
+        for _ in range(self.random.randint(1, 8)):
+            self.last += 1
+            self.client.xadd("s", {"n": self.last}, id=f"{self.last}-0")
+            self.there.append(self.last)
+
+    def withdraw(self) -> None:
+        count = min(len(self.there), self.random.randint(1, 3))
+        gone = self.there[-count:] if self.random.random() < 0.4 else self.random.sample(self.there, count)
+        if count:
+            self.client.xdel("s", *(f"{number}-0" for number in gone))
+        self._remove(gone, self.excused)
+
+    def trim(self) -> None:
+        left = self.random.randint(0, len(self.there))
+        self.client.xtrim("s", maxlen=left, approximate=False)
+        self._remove(self.there[: len(self.there) - left], self.lost)
+
+    def delete(self) -> None:
+        self.client.delete("s")
+        self._remove(self.there, self.lost)
+        self.is_another = bool(self.read)
+        self.add()
+        self.add()
+
+    def _remove(self, gone: list[int], reason: set[int]) -> None:
+        (reason if self.read else self.excused).update({*gone} - self.read)
+        self.there = [number for number in self.there if number not in gone]
+
+    def synchronise(self) -> None:
+        """Notes what the topology has trimmed itself."""
+        self.there = [int(entry_id.partition(b"-")[0]) for entry_id, _ in self.client.xrange("s")]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_entry_is_read_once_or_its_loss_is_named_whatever_becomes_of_the_stream(redis_backend, seed):
+    random = Random(seed)
+    world, take = WithdrawnWorld(redis_backend.client(), random), random.choice([1, 2, 3, 5])
+    is_skipped, follow, trim = random.random() < 0.4, random.random() < 0.5, random.random() < 0.2
+    options: dict[str, Any] = {"follow": follow, "trim": trim, "on_trimmed": "skip" if is_skipped else "fail"}
+    spout = RedisStreams("s", fields={"n": int}, take=take, url=redis_backend.url, **options)
+    with LocalCluster(seed=seed) as cluster:
+        for step in random.choices(STEPS, k=12):
+            if step != "run":
+                getattr(world, step)()
+                continue
+            try:
+                topology = collecting("t", spout, Keep())
+                run = cluster.submit(topology, options=RunOptions(max_spout_pending=random.choice([1, 3])))
+                for _ in range(20_000):  # bounded: far more than so few entries take
+                    if not run.tick():
+                        break
+                    if follow and random.random() < 0.02 and world.last < 60:
+                        world.add()
+            except (SourceError, StateRefusedError, UserCodeError):
+                assert world.lost - world.read or world.excused or world.is_another, "nothing is wrong with the stream"
+                return
+            assert not run.tick(), "the run goes on for ever"
+            kept = [unpack(packed)[0] for packed in run.state("kept")]
+            run.close()
+            world.read = {*kept}
+            world.synchronise()
+            assert len(world.read) == len(kept), "an entry was read twice"
+            assert world.read >= {*world.there}, "an entry is there and was not read"
+            missing = {*range(1, world.last + 1)} - world.read - world.excused
+            assert missing <= (world.lost if is_skipped else set()), "an entry is lost without a word"

@@ -11,17 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
+from coordinator import OpaqueMemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import group_max
 from coordinator.transactional.machine.run_events import Resumed
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.transactional.spout_notifier import SpoutNotifier
-from state.attempt import TransactionAttempt
+from state import FailedException, FencedError, SourceError, TopologyError, TransactionAttempt, UserCodeError
 from state.commits.commit import CommitReply, CommitStatus
-from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
 from state.records.transaction_history import RECEIPTS_KEPT
 from tests.support.runs.scripted import Run
 from tests.support.runs.whole_runs import (
@@ -228,16 +225,13 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
     assert store.states["counts0"]["all"] == 24
 
 
-def test_without_a_committer_nothing_is_told():
-    assert notifier(None).notify((TransactionAttempt(1, 1),)).error is None
-
-
-def test_a_source_error_is_the_error_of_the_run():
+def test_a_source_error_is_the_error_of_the_run_and_without_a_committer_there_is_none():
     begin(MemoryStore())
     error = SourceError("the broker forgot the topic")
     Told.raising["commit", 1] = [error]
     assert notifier(Committer()).notify((TransactionAttempt(1, 1),)).error is error
     assert notifier(Committer()).notify(()).error is None
+    assert notifier(None).notify((TransactionAttempt(1, 1),)).error is None
 
 
 class KeepsNothing(Committer):

@@ -6,19 +6,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import OpaquePartitionedEmitter, PartitionedCoordinator, PartitionedEmitter
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import ListState
-from state.errors import FailedException, FencedError, SourceError, UserCodeError
+from state import FailedException, FencedError, ListState, SourceError, UserCodeError
 from state.redis_admin.topology import RedisTopology
+from tests.support.topologies.components import Gathers, collecting
+from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout
 
 LEFT_OUT = -1
 """A row that was there before the first run began."""
@@ -68,7 +62,7 @@ class OpaqueToEnds(OpaquePartitionedEmitter):
         if Log.faults:
             Log.rows[0].append(1)
             raise Log.faults.pop()
-        collector.emit_all([[row] for row in Log.rows[partition][last or 0 :]])
+        collector.emit_all([[row, partition] for row in Log.rows[partition][last or 0 :]])
         return len(Log.rows[partition])
 
 
@@ -80,48 +74,20 @@ class PartitionedToEnds(PartitionedEmitter):
         raise AssertionError("what is cut in these tests is committed at once")
 
 
-class OpaqueLog(IOpaquePartitionedTransactionalSpout):
-    output_fields = ("value",)
-
-    def get_coordinator(self, conf, context):
-        return AtEnds()
-
-    def get_emitter(self, conf, context):
-        return OpaqueToEnds()
-
-
-class PartitionedLog(IPartitionedTransactionalSpout):
-    output_fields = ("value",)
-
-    def get_coordinator(self, conf, context):
-        return AtEnds()
-
-    def get_emitter(self, conf, context):
-        return PartitionedToEnds()
-
-
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Gathers):
     rows = ListState("rows", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.seen = []
-
-    def execute(self, tup):
-        self.seen.append(tup["value"])
-
     def finish_batch(self):
-        self.rows.extend(sorted(self.seen))
+        self.rows.extend(sorted(tup[0] for tup in self.tuples))
 
 
-@pytest.fixture(params=[OpaqueLog, PartitionedLog])
+@pytest.fixture(params=[OpaqueSpout(AtEnds, OpaqueToEnds), PartitionedSpout(AtEnds, PartitionedToEnds)])
 def spout(request):
-    return request.param()
+    return request.param
 
 
 def submit(cluster, spout):
-    builder = TransactionalTopologyBuilder("begins", "log", spout)
-    builder.set_committer_bolt("keep", Keep(), parallelism=1).global_grouping("log")
-    return cluster.submit(builder.build())
+    return cluster.submit(collecting("begins", spout, Keep(), source="log"))
 
 
 def first_stored(cluster):

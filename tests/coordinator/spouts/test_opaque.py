@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
+from coordinator import OpaquePartitionedEmitter, PartitionedCoordinator
 from coordinator.spouts.batch import Batch
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
 from coordinator.spouts.partition_cut import partition_of, partition_scope
+from state import FailedException
 from state.codec import pack
-from state.errors import FailedException
 from tests.support.tasks.emitting import att, batches, run_emitter
+from tests.support.topologies.spout_kinds import OpaqueSpout
 
 
 class Calls:
@@ -30,19 +28,9 @@ def fresh():
     Calls.answers.clear()
 
 
-class Log(IOpaquePartitionedTransactionalSpout):
+class LogEmitter(OpaquePartitionedEmitter):
     """Partition p holds p*100, p*100+1, …; a batch takes as many as its attempt id says."""
 
-    output_fields = ("value",)
-
-    def get_coordinator(self, conf, context):
-        raise NotImplementedError
-
-    def get_emitter(self, conf, context):
-        return LogEmitter()
-
-
-class LogEmitter(OpaquePartitionedEmitter):
     def emit_partition_batch(self, attempt, collector, partition, last):
         Calls.log.append((attempt.txid, partition, last))
         first = partition * 100 if last is None else last
@@ -58,7 +46,7 @@ class LogEmitter(OpaquePartitionedEmitter):
 
 
 def run(given: list[Batch], stored: Mapping[str, Mapping[int, Any]] | None = None, task_index=0, task_count=1):
-    return run_emitter(Log(), given, stored, task_index, task_count)
+    return run_emitter(OpaqueSpout(PartitionedCoordinator, LogEmitter), given, stored, task_index, task_count)
 
 
 def test_batches_of_a_wave_start_each_where_the_one_before_ended():

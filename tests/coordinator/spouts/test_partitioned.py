@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.partitioned import PartitionedCoordinator
-from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator import PartitionedCoordinator, RunSoFar, SpoutCommitter, SpoutCoordinator
 from coordinator.transactional.run_spout import RunSpout
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.transactional.spout_notifier import SpoutNotifier
-from state.attempt import TransactionAttempt
-from state.errors import FailedException
+from state import FailedException, TransactionAttempt
 
 
 class Asked(PartitionedCoordinator):
@@ -117,7 +113,8 @@ class One(PartitionedCoordinator):
         return self.run_so_far.last_txid >= 1
 
 
-def test_a_transaction_whose_partitions_could_not_be_counted_is_still_to_come():
+def test_a_transaction_whose_partitions_could_not_be_counted_is_still_to_come_and_one_of_an_earlier_run_is_not():
+    assert not guarded(One(), 1)[0].is_ready()
     source, _ = guarded(One())
     with pytest.raises(FailedException):
         source.initialize_transaction(1, None)
@@ -125,11 +122,6 @@ def test_a_transaction_whose_partitions_could_not_be_counted_is_still_to_come():
     assert source.is_ready()
     assert source.initialize_transaction(1, None) == 3
     assert source.is_exhausted()
-    assert not source.is_ready()
-
-
-def test_what_an_earlier_run_has_cut_to_its_end_is_not_continued():
-    source, _ = guarded(One(), 1)
     assert not source.is_ready()
 
 
@@ -160,8 +152,7 @@ class EndlessPartitions(PartitionedCoordinator):
 
 
 @pytest.mark.parametrize(
-    ("coordinator", "is_finite"),
-    [(Endless(), False), (Finite(), True), (EndlessPartitions(), False), (Asked(), True)],
+    ("coordinator", "is_finite"), [(Endless(), False), (Finite(), True), (EndlessPartitions(), False), (Asked(), True)]
 )
 def test_who_knows_of_an_end_is_finite(coordinator, is_finite):
     assert coordinator.is_finite() is is_finite

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator import ICommitterTransactionalSpout, LocalCluster, SpoutCommitter, TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.errors import FailedException, SourceError, TransactionError, UserCodeError
+from state import FailedException, SourceError, TransactionError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.runs.whole_runs import Count0
 
@@ -79,24 +78,26 @@ class _Faulty(Spec):
 
 
 class Plain(_Faulty, FixedBatchesSpout, ICommitterTransactionalSpout):
-    pass
+    """Two batches."""
 
 
 class Partitioned(_Faulty, MemoryTransactionalSpout, ICommitterTransactionalSpout):
-    pass
+    """The same rows, of one partition."""
 
 
 class Opaque(_Faulty, OpaqueMemoryTransactionalSpout, ICommitterTransactionalSpout):
-    pass
+    """And where a replay may read others."""
+
+
+SPOUTS: dict[str, Any] = {
+    "plain": Plain([ROWS[:1], ROWS[1:]], FIELDS),
+    "partitioned": Partitioned([ROWS], FIELDS, 1),
+    "opaque": Opaque([ROWS], FIELDS, 1),
+}
 
 
 def topology(kind: str) -> Any:
-    spouts: dict[str, Any] = {
-        "plain": Plain([ROWS[:1], ROWS[1:]], FIELDS),
-        "partitioned": Partitioned([ROWS], FIELDS, 1),
-        "opaque": Opaque([ROWS], FIELDS, 1),
-    }
-    builder = TransactionalTopologyBuilder("edges", "lines", spouts[kind], parallelism=1)
+    builder = TransactionalTopologyBuilder("edges", "lines", SPOUTS[kind], parallelism=1)
     builder.set_bolt("count", Count0(), 1).fields_grouping("lines", ["line"])
     return builder.build()
 
@@ -118,8 +119,9 @@ def refusal(kind: str, *, error: type[TransactionError] = UserCodeError) -> str:
 AT_START = ["get_coordinator", "get_committer", "fingerprint"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", [*AT_START, "get_emitter", "is_ready", "is_exhausted"])
+@pytest.mark.parametrize(
+    ("kind", "method"), [("plain", "resume"), *product(KINDS, [*AT_START, "get_emitter", "is_ready", "is_exhausted"])]
+)
 @pytest.mark.parametrize("error", [ZeroDivisionError("mine"), SystemExit("mine")], ids=["error", "exit"])
 def test_what_an_edge_raises_names_component_and_method_and_shows_the_traceback(kind, method, error):
     Faulty.faults[method] = [error]
@@ -151,15 +153,14 @@ def test_what_an_edge_may_not_answer_is_named_with_what_it_should_answer(kind, m
     assert wanted[kind] in message
 
 
-def test_an_empty_fingerprint_says_nothing_of_the_input():
-    Faulty.faults["fingerprint"] = [""]
-    assert "fingerprint returned ''; return" in refusal("plain")
-
-
-def test_a_fingerprint_that_cannot_be_stored_is_refused_with_a_remedy():
-    Faulty.faults["fingerprint"] = ["file \udc80.txt"]
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [("", "''; return"), ("file \udc80.txt", r"'file \udc80.txt', which is not valid Unicode; escape")],
+)
+def test_a_fingerprint_that_says_nothing_or_cannot_be_stored_is_refused_with_a_remedy(answer, told):
+    Faulty.faults["fingerprint"] = [answer]
     message = refusal("plain")
-    assert r"fingerprint returned 'file \udc80.txt', which is not valid Unicode; escape" in message
+    assert f"fingerprint returned {told}" in message
     assert "component 'lines'" in message
 
 
@@ -219,14 +220,6 @@ def test_a_start_that_fails_again_and_again_ends_with_the_last_reason(method):
     assert f"{method} of component 'lines' failed 5 times" in message
     assert "the broker does not answer" in message
     assert Faulty.asked.count(method) == 5
-
-
-def test_what_resume_raises_is_the_users():
-    Faulty.faults["resume"] = [ZeroDivisionError("mine")]
-    message = refusal("plain")
-    assert "component 'lines'" in message
-    assert "resume" in message
-    assert "ZeroDivisionError: mine" in message
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,20 +1,19 @@
 """Which kind of spout something is, and what follows from it: answered in one place."""
 
 from copy import copy
+from typing import Any
 
 import pytest
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
 from coordinated_bolt.user_traceback import WrongAnswerError
+from coordinator import IOpaquePartitionedTransactionalSpout, RunSoFar, TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator
-from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.errors import TopologyError
+from state import TopologyError
 
 SPOUTS = {
     "transactional": lambda: FixedBatchesSpout([[["a"]]], fields=["word"]),
@@ -63,37 +62,44 @@ def test_what_implements_no_interface_is_refused():
         SpoutKind("lines")
 
 
-class OneBatch(ITransactionalSpout, SpoutCoordinator):
-    output_fields = ("word",)
+class Silently:
+    output_fields: Any = ("word",)
 
+    def get_emitter(self, conf, context):
+        raise AssertionError("nothing is emitted here")
+
+
+class Whole(Silently, SpoutCoordinator):
     def is_ready(self):
         return self.run_so_far.last_txid < 1
 
     def initialize_transaction(self, txid, previous):
         return ["a"]
 
-    def get_emitter(self, conf, context):
-        raise AssertionError("nothing is emitted here")
 
-
-class OnePartition(IPartitionedTransactionalSpout, PartitionedCoordinator):
-    output_fields = ("word",)
-
+class OfOnePartition(Silently, PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
 
-    def get_emitter(self, conf, context):
-        raise AssertionError("nothing is emitted here")
+
+class OneBatch(Whole, ITransactionalSpout):
+    """Is its own coordinator."""
 
 
-class OneOpaque(IOpaquePartitionedTransactionalSpout, PartitionedCoordinator):
-    output_fields = ("word",)
+class OnePartition(OfOnePartition, IPartitionedTransactionalSpout):
+    """So is this."""
 
-    def number_of_partitions(self):
-        return 1
 
-    def get_emitter(self, conf, context):
-        raise AssertionError("nothing is emitted here")
+class OneOpaque(OfOnePartition, IOpaquePartitionedTransactionalSpout):
+    """And this."""
+
+
+class WrongKind(Whole, IPartitionedTransactionalSpout):
+    """Is a coordinator without partitions."""
+
+
+class Headless(Silently, ITransactionalSpout):
+    """Has none."""
 
 
 @pytest.mark.parametrize("spec_class", [OneBatch, OnePartition, OneOpaque])
@@ -105,28 +111,10 @@ def test_a_spec_may_be_its_own_coordinator_and_each_run_asks_a_copy(spec_class):
     assert (type(first), second.run_so_far, spec.run_so_far) == (spec_class, RunSoFar(), RunSoFar())
 
 
-class Headless(ITransactionalSpout):
-    output_fields = ("word",)
-
-    def get_emitter(self, conf, context):
-        raise AssertionError("nothing is emitted here")
-
-
 def test_a_spec_without_a_coordinator_is_refused_when_the_topology_is_built():
     message = "spout 'lines' has no coordinator; define get_coordinator in class Headless, or derive it from Spout.*"
     with pytest.raises(TopologyError, match=message):
         TransactionalTopologyBuilder("test", "lines", Headless())
-
-
-class WrongKind(IPartitionedTransactionalSpout, SpoutCoordinator):
-    def is_ready(self):
-        return True
-
-    def initialize_transaction(self, txid, previous):
-        return 1
-
-    def get_emitter(self, conf, context):
-        raise AssertionError("nothing is emitted here")
 
 
 def test_a_partitioned_spec_that_is_a_coordinator_without_partitions_is_refused_by_name():

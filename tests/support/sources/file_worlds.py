@@ -15,10 +15,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet
 
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import JsonLines, TextFiles
-from coordinator.sources.files.parquet_files import ParquetFiles
+from coordinator.sources import CsvFiles, Follow, JsonLines, ParquetFiles, TextFiles
 from tests.coordinator.sources.contract import SourceWorld
 
 FIELDS: dict[str, Any] = {"user": str, "price": Decimal, "count": int | None}
@@ -60,13 +57,17 @@ class FilesWorld(SourceWorld):
     def row(self, number: int) -> list[Any]:
         return [f"user {number % 7}", Decimal(number) / 4, None if number % 3 else number]
 
+    def at(self, pattern: str) -> str:
+        """How files of the folder are asked for."""
+        return str(self.folder / pattern)
+
     def spout(self) -> Any:
-        return self.made(str(self.folder / f"*.{self.suffix}"))
+        return self.made(self.at(f"*.{self.suffix}"))
 
     def other_spout(self) -> Any:
         (self.folder / "other").mkdir(exist_ok=True)
         (self.folder / "other" / f"a.{self.suffix}").write_bytes(self.content([self.row(1)]))
-        return self.made(str(self.folder / "other" / f"*.{self.suffix}"))
+        return self.made(self.at(f"other/*.{self.suffix}"))
 
     def take_away(self) -> None:
         (self.folder / f"000.{self.suffix}").write_bytes(self.content([self.row(99)]))
@@ -148,20 +149,15 @@ class FarJsonWorld(JsonWorld):
         local = pyarrow.fs.SubTreeFileSystem(str(folder), pyarrow.fs.LocalFileSystem())
         super().__init__(folder, filesystem=local)
 
-    def spout(self) -> JsonLines:
-        return self.made("*.jsonl")
-
-    def other_spout(self) -> JsonLines:
-        (self.folder / "other").mkdir(exist_ok=True)
-        (self.folder / "other" / "a.jsonl").write_bytes(self.content([self.row(1)]))
-        return self.made("other/*.jsonl")
+    def at(self, pattern: str) -> str:
+        return pattern
 
 
 class AddressedJsonWorld(JsonWorld):
     """The same files, by an address."""
 
-    def made(self, pattern: str) -> JsonLines:
-        return super().made(f"file://{pattern}")
+    def at(self, pattern: str) -> str:
+        return f"file://{super().at(pattern)}"
 
 
 class GrowingJsonWorld(JsonWorld):

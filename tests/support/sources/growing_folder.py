@@ -8,17 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import LocalCluster, RunOptions, Topology, TransactionalRun
+from coordinator.sources import Follow, TextFiles
 from state import ListState
 from state.fault_points import installed
+from tests.support.topologies.components import collecting
 
 
 class Keep(BaseBatchBolt, ICommitter):
@@ -73,6 +69,20 @@ def submit(
     return cluster.submit(topology, options=options)
 
 
+def settled(cluster: LocalCluster, inbox: Path, **more: Any) -> TransactionalRun:
+    """A run that has committed whatever is there."""
+    run = submit(cluster, inbox, **more)
+    run.run_until_idle()
+    return run
+
+
+def idle_lines(run: TransactionalRun) -> list[str]:
+    """What was ever committed, in its order, once the run finds nothing more."""
+    run.run_until_idle()
+    lines: list[str] = run.state("lines")
+    return lines
+
+
 def growing(
     inbox: Path,
     *,
@@ -81,14 +91,14 @@ def growing(
     lines_per_batch: int = 3,
     parallelism: int = 1,
     with_numbers: bool = False,
+    filesystem: Any = None,
     **follow: Any,
 ) -> Topology:
     given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
     origin = ("line_number",) if with_numbers else ()
-    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given), with_origin=origin)
-    builder = TransactionalTopologyBuilder(topology_id, "lines", spout, parallelism=parallelism)
-    builder.set_committer_bolt("keep", KeepNumbers() if with_numbers else Keep()).global_grouping("lines")
-    return builder.build()
+    more: dict[str, Any] = {"with_origin": origin, "filesystem": filesystem}
+    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given), **more)
+    return collecting(topology_id, spout, KeepNumbers() if with_numbers else Keep(), source="lines", tasks=parallelism)
 
 
 def put(inbox: Path, name: str, *lines: str, pack: Any = bytes) -> Path:

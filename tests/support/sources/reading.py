@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import Any
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
+from coordinator import RunSoFar
 from coordinator.sources.files.file_spout import FileSpout
-from coordinator.spouts.run_so_far import RunSoFar
-from state.attempt import TransactionAttempt
+from state import TransactionAttempt
 from state.codec import pack_exact, unpack
 from tests.support.sources.recorder import Recorder
 
 
-def context(topology_id: str = "letters") -> TopologyContext:
-    return TopologyContext(topology_id, "lines", 0, 1, 1, {"lines": (1,)}, subscribers={"dead_letters": ("repair",)})
+def context(topology_id: str = "letters", *, task_index: int = 0, task_count: int = 1) -> TopologyContext:
+    tasks, heard = {"lines": tuple(range(1, task_count + 1))}, {"dead_letters": ("repair",)}
+    return TopologyContext(topology_id, "lines", task_index, task_count, task_index + 1, tasks, subscribers=heard)
 
 
 def standing(coordinator: Any, last_txid: int = 0, last: Any = None, **more: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from coordinator.sources.records.record_format import BadRecordError
+from coordinator.sources import BadRecordError
 
 
 class Recorder:

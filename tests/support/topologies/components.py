@@ -91,6 +91,17 @@ class Commit(Sink, ICommitter):
     output_fields = ("line", "number")
 
 
+class Gathers(BaseBatchBolt, ICommitter):
+    """A committer that has all tuples of its batch when it finishes it, which is left to subclasses."""
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.tuples: list[Any] = []
+
+    def execute(self, tup):
+        self.tuples.append(tup)
+
+
 class Count(BaseBatchBolt, ICommitter):
     """A committer that counts its tuples."""
 
@@ -105,6 +116,17 @@ class Count(BaseBatchBolt, ICommitter):
     def finish_batch(self):
         for line in self.lines:
             self.counts.increment(line)
+
+
+def collecting(
+    topology_id: str, spout: Any, bolt: Any, *streams: str, source: str = "source", tasks: int = 1
+) -> Topology:
+    """A topology of a spout, and of a committer whose one task hears these streams of it, or the default one."""
+    builder = TransactionalTopologyBuilder(topology_id, source, spout, parallelism=tasks)
+    keep = builder.set_committer_bolt("keep", bolt)
+    for name in streams or ("default",):
+        keep.global_grouping(source, name)
+    return builder.build()
 
 
 def build(*bolts: tuple[Any, ...], spout: Any = None, spout_tasks: int = 1, ackers: int = 1) -> Topology:

@@ -12,15 +12,13 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files import file_spout
 from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.record_scanner import BLOCK_BYTES
 from coordinator.sources.files.stores.arrow_store import ArrowStore
-from state.attempt import TransactionAttempt
-from state.errors import SourceError, TopologyError
+from state import SourceError, TopologyError, TransactionAttempt
 from tests.support.sources.reading import context, cut, read, rows_of
 
 
@@ -37,40 +35,12 @@ def filesystem(bucket: Path) -> Any:
     return pyarrow.fs.SubTreeFileSystem(str(bucket), pyarrow.fs.LocalFileSystem())
 
 
-def test_a_file_system_is_opened_once_however_often_a_store_is_bound(bucket: Path) -> None:
+def test_a_file_system_is_opened_once_however_often_a_store_is_bound_which_is_shipped_with_its_topology(bucket):
     store, address = ArrowStore(), f"file://{bucket}/logs/a.txt"
     opened = [store.of(f"wave {number}")._place(address)[0] for number in range(2)]
     assert opened[0] is opened[1]
-
-
-def test_a_bound_store_is_shipped_with_its_topology(bucket: Path) -> None:
     shipped = pickle.loads(pickle.dumps(ArrowStore().of("counts")))
-    assert shipped.topology_id == "counts"
-    assert shipped.exists(f"file://{bucket}/logs/a.txt")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("logs/*.txt", "ab"),
-        ("logs/**/*.txt", "abcd"),
-        ("**/*.txt", "abcdf"),
-        ("logs/[!b].txt", "a"),
-        ("*/[ef].*", "ef"),
-        ("logs/deep/c.txt", "c"),
-    ],
-)
-def test_files_are_found_by_globs(bucket: Path, pattern: str, names: str) -> None:
-    assert rows_of(TextFiles(pattern, filesystem=filesystem(bucket))) == [[name] for name in names]
-    if "**" not in pattern or pattern.startswith("logs"):
-        assert rows_of(TextFiles(f"file://{bucket}/{pattern}")) == [[name] for name in names]
-
-
-def test_a_pattern_without_a_match_is_named(bucket: Path) -> None:
-    with pytest.raises(TopologyError, match=r"no file matches 'logs/\*\.csv'"):
-        TextFiles("logs/*.csv", filesystem=filesystem(bucket))
-    with pytest.raises(TopologyError, match=r"no file matches 'nowhere/\*'"):
-        TextFiles("nowhere/*", filesystem=filesystem(bucket))
+    assert (shipped.topology_id, shipped.exists(address)) == ("counts", True)
 
 
 @pytest.mark.parametrize(
@@ -124,24 +94,17 @@ def test_an_object_that_is_written_again_while_it_is_read_is_named(tmp_path: Pat
                 batch = coordinator.initialize_transaction(txid, batch)
 
 
-def test_a_store_that_is_away_is_said_to_be() -> None:
+def test_a_store_that_is_away_is_said_to_be():
     away = pyarrow.fs.PyFileSystem(Refusing())
-    with pytest.raises(TopologyError, match=r"files that match 'a\*' cannot be listed: the store is away"):
-        TextFiles("a*", filesystem=away)
-    store = ArrowStore(away)
-    with pytest.raises(SourceError, match=r"files that match 'a\*' cannot be listed: the store is away"):
-        store.look(["a*"])
-    with pytest.raises(SourceError, match="input file 'a' cannot be looked at: the store is away"):
-        store.exists("a")
-    with pytest.raises(SourceError, match="input file 'a' cannot be read: the store is away"):
-        store.open("a")
-
-
-def test_an_address_with_credentials_is_refused_and_the_secret_not_shown() -> None:
-    with pytest.raises(TopologyError) as caught:
-        TextFiles("s3://key:topsecret@bucket/*.txt")
-    assert "holds credentials" in str(caught.value)
-    assert "topsecret" not in str(caught.value)
+    store, unlisted = ArrowStore(away), r"files that match 'a\*' cannot be listed"
+    for error, told, ask in (
+        (TopologyError, unlisted, lambda: TextFiles("a*", filesystem=away)),
+        (SourceError, unlisted, lambda: store.look(["a*"])),
+        (SourceError, "input file 'a' cannot be looked at", lambda: store.exists("a")),
+        (SourceError, "input file 'a' cannot be read", lambda: store.open("a")),
+    ):
+        with pytest.raises(error, match=f"{told}: the store is away"):
+            ask()
 
 
 def test_options_of_an_address_are_used_and_not_stored_with_its_files(bucket: Path, monkeypatch) -> None:
@@ -172,21 +135,28 @@ def test_options_of_an_address_are_used_and_not_stored_with_its_files(bucket: Pa
         ({"pattern": "s3://a/b", "filesystem": pyarrow.fs.LocalFileSystem()}, "is an address, and filesystem is given"),
         ({"pattern": "a", "filesystem": "s3"}, "is not a pyarrow.fs.FileSystem"),
         ({"pattern": "nosuch://a/b"}, "pyarrow cannot open the file system of 'nosuch://a/b'"),
+        ({"pattern": "s3://key:topsecret@bucket/*.txt"}, "holds credentials"),
     ],
 )
-def test_what_names_no_store_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+def test_what_names_no_store_is_refused_and_no_secret_shown(given, message):
+    with pytest.raises(TopologyError, match=message) as caught:
         TextFiles(**given)
+    assert "topsecret" not in str(caught.value)
+
+
+def done_with(bucket: Path, done: Any, *paths: str) -> DoneFiles:
+    """What is to be done with files of which each transaction has read one."""
+    follow = Follow(complete="rename", done=done, done_path="done" if done == "move" else "")
+    finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
+    for txid, path in enumerate(paths, start=1):
+        with closing(store.open(path)) as file:
+            finished.cut(txid, [FinishedFile(path, whole_mark(file))])
+    return DoneFiles(finished, follow, store, follow.done_path)
 
 
 @pytest.mark.parametrize("done", ["move", "delete"])
-def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> None:
-    follow = Follow(complete="rename", done=done, done_path="done" if done == "move" else "")
-    finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
-    for txid, path in ((1, "logs/a.txt"), (2, "logs/b.txt")):
-        with closing(store.open(path)) as file:
-            finished.cut(txid, [FinishedFile(path, whole_mark(file))])
-    committer = DoneFiles(finished, follow, store, follow.done_path)
+def test_done_files_are_dealt_with_in_their_store(bucket, done):
+    committer = done_with(bucket, done, "logs/a.txt", "logs/b.txt")
     committer.commit(TransactionAttempt(1, 7))
     committer.commit(TransactionAttempt(1, 7))
     assert not (bucket / "logs" / "a.txt").exists()
@@ -194,11 +164,8 @@ def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> No
     assert (bucket / "done" / "a.txt").exists() is (done == "move")
 
 
-def test_a_replaced_file_is_not_deleted_from_a_store_that_cannot_rename(bucket: Path) -> None:
-    finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
-    with closing(store.open("logs/a.txt")) as file:
-        finished.cut(1, [FinishedFile("logs/a.txt", whole_mark(file))])
-    committer = DoneFiles(finished, Follow(done="delete"), store, "/")
+def test_a_replaced_file_is_not_deleted_from_a_store_that_cannot_rename(bucket):
+    committer = done_with(bucket, "delete", "logs/a.txt")
     (bucket / "new").write_text("x\n")
     (bucket / "new").rename(bucket / "logs" / "a.txt")
     with pytest.raises(SourceError, match=r"a\.txt' is not the file that was read and committed, so it is not deleted"):
@@ -222,6 +189,9 @@ class Bucket:
     def __init__(self, objects: dict[str, bytes], *, protocol: Any = ("s3", "s3a"), fault: Any = None) -> None:
         self.protocol, self.fault = protocol, fault
         self.objects, self.kept = dict(objects), dict(objects)
+
+    def filesystem(self) -> Any:
+        return pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(self))
 
     def invalidate_cache(self) -> None:
         self.kept = dict(self.objects)
@@ -261,29 +231,28 @@ class Bucket:
 @pytest.mark.parametrize("protocol", ["bucket", ("s3", "s3a"), ["gs"]])
 def test_an_object_that_stands_for_a_folder_is_no_input_file(protocol: Any) -> None:
     objects = {"logs/": b"", "logs/a.txt": b"a\n", "logs/sub/": b"", "logs/sub/b.txt": b"b\n", "logs/empty/": b""}
-    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket(objects, protocol=protocol)))
+    filesystem = Bucket(objects, protocol=protocol).filesystem()
     assert rows_of(TextFiles("logs/**", filesystem=filesystem)) == [["a"], ["b"]]
     assert rows_of(TextFiles("logs/*", filesystem=filesystem)) == [["a"]]
 
 
-def test_an_object_of_fsspec_hides_nothing_below_its_name() -> None:
+def test_an_object_of_fsspec_hides_nothing_below_its_name():
     objects = {"logs/a": b"a\n", "logs/a/b": b"b\n"}
-    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket(objects)))
-    assert rows_of(TextFiles("logs/**", filesystem=filesystem)) == [["a"], ["b"]]
+    assert rows_of(TextFiles("logs/**", filesystem=Bucket(objects).filesystem())) == [["a"], ["b"]]
 
 
-def test_whatever_a_store_raises_is_named_with_what_it_was_asked_for() -> None:
-    broken = Bucket({"logs/a": b"a\n"}, fault=KeyError("logs/a"))
+def test_whatever_a_store_raises_is_named_with_what_it_was_asked_for():
+    broken = Bucket({"logs/a": b"a\n"}, fault=KeyError("logs/a")).filesystem()
     with pytest.raises(TopologyError, match=r"match 'logs/\*' cannot be listed: .*'logs/a'.*; fix the"):
-        TextFiles("logs/*", filesystem=pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(broken)))
-    slow = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket({"logs/a": b"SlowDown"})))
+        TextFiles("logs/*", filesystem=broken)
+    slow = Bucket({"logs/a": b"SlowDown"}).filesystem()
     with pytest.raises(SourceError, match=r"input file 'logs/a' cannot be read: .*reduce your request rate; fix the"):
         rows_of(TextFiles("logs/*", filesystem=slow))
 
 
 def test_a_listing_that_fsspec_has_kept_hides_neither_files_nor_lines() -> None:
     bucket = Bucket({"logs/a.txt": b"a\n"})
-    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(bucket))
+    filesystem = bucket.filesystem()
     assert rows_of(TextFiles("logs/*.txt", filesystem=filesystem)) == [["a"]]
     bucket.objects |= {"logs/a.txt": b"a\nmore\n", "logs/b.txt": b"b\n"}
     assert rows_of(TextFiles("logs/*.txt", filesystem=filesystem)) == [["a"], ["more"], ["b"]]

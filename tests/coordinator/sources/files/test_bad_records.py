@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from coordinated_bolt.watching.metrics import REASON_COUNTER
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.line_files import JsonLines, TextFiles
-from coordinator.sources.records.plain_formats import FunctionFormat
-from state.errors import SourceError
+from coordinator.sources import CsvFiles, FunctionFormat, JsonLines, TextFiles
+from state import SourceError
 from tests.support.sources.reading import context, cut, read, rows_of
 from tests.support.sources.recorder import halves
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources.files.line_files import TextFiles
+from coordinator import FormerInput
+from coordinator.sources import TextFiles
 from coordinator.sources.files.stores import compressed_file, input_file
 from coordinator.sources.files.stores.compressed_file import CompressedFile, Gunzip, close_kept, open_content
 from coordinator.sources.files.stores.local_store import LocalStore
-from coordinator.spouts.run_so_far import FormerInput
-from state.errors import SourceError
+from state import SourceError
 from tests.support.sources.file_worlds import zstd
 from tests.support.sources.reading import context, cut, read, rows_of
 
@@ -54,9 +54,23 @@ def test_content_is_read_by_position(tmp_path_factory: pytest.TempPathFactory, p
         assert file.byte_count == len(content)
 
 
-def test_zeros_after_the_last_member_are_padding(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n") + b"\0" * 9 + gzip.compress(b"b\n") + b"\0" * 600_000)
-    assert rows_of(TextFiles(str(tmp_path / "a.gz"))) == [["a"], ["b"]]
+SKIPPED = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
+"""As parallel zstd begins frames; taken for text, it would be counted as garbage where errors are replaced."""
+
+
+@pytest.mark.parametrize(
+    ("packed", "rows"),
+    [
+        (gzip.compress(b"a\n") + b"\0" * 9 + gzip.compress(b"b\n") + b"\0" * 600_000, [["a"], ["b"]]),
+        (gzip.compress(b""), []),
+        (SKIPPED + zstd(b"one\nt") + SKIPPED + zstd(b"wo\n"), [["one"], ["two"]]),
+    ],
+    ids=["zeros after a member", "nothing but compression", "zstd with frames to be skipped"],
+)
+def test_what_is_no_content_is_left_out(tmp_path, packed, rows):
+    (tmp_path / "a.txt").write_bytes(packed)
+    (tmp_path / "b.txt").write_bytes(gzip.compress(b"b"))
+    assert rows_of(TextFiles(str(tmp_path / "*.txt"), encoding_errors="replace")) == [*rows, ["b"]]
 
 
 @pytest.mark.parametrize("most", [1, 7, 10_000])
@@ -94,9 +108,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, pack: Any, damage: str) -> None
 
 
 @PACKERS
-def test_one_pass_unpacks_a_file_once_however_many_waves_read_it(
-    tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_pass_unpacks_a_file_once_however_many_waves_read_it(tmp_path, pack, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(pack(TEXT))
     source = TextFiles(str(path), 100)
@@ -117,18 +129,14 @@ def test_one_pass_unpacks_a_file_once_however_many_waves_read_it(
     assert read(source, batches[:1])[0][1] == ["line 0"], "a replay of an earlier one begins the file again"
 
 
-def test_few_unpackers_are_kept(tmp_path: Path) -> None:
+def test_few_unpackers_are_kept_and_none_of_a_file_that_was_written_a_moment_ago(tmp_path, monkeypatch):
     for number in range(compressed_file.KEPT_FILES + 3):
         path = tmp_path / f"{number}.gz"
         path.write_bytes(gzip.compress(TEXT))
         opened(path).close()
     assert len(compressed_file._KEPT) == compressed_file.KEPT_FILES
-
-
-def test_a_file_that_was_written_a_moment_ago_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_kept()
     monkeypatch.setattr(input_file, "RECENT_NS", 10**18)
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(TEXT))
     opened(path).close()
     assert not compressed_file._KEPT
 
@@ -145,19 +153,16 @@ def test_a_replay_of_another_content_under_the_same_offsets_is_refused(tmp_path:
 
 
 @PACKERS
-def test_the_same_content_packed_otherwise_is_the_same_input(tmp_path: Path, pack: Any) -> None:
+def test_the_same_content_packed_otherwise_is_the_same_input(tmp_path, pack):
     path = tmp_path / "a.txt"
     path.write_bytes(pack(b"1\n2\n3\n"))
     source = TextFiles(str(path), 2)
-    first = source.get_coordinator({}, context())
-    last = first.initialize_transaction(1, None)
-    notes = first.notes(last)
-    first.close()
+    with closing(source.get_coordinator({}, context())) as first:
+        last = first.initialize_transaction(1, None)
+        notes = first.notes(last)
     path.write_bytes(pack(b"1\n") + pack(b"2\n3\n"))
-    again = TextFiles(str(path), 2)
-    change = again.get_coordinator({}, context()).compare(
-        FormerInput(fingerprint="", is_same=False, last_txid=1, last=last, notes=notes)
-    )
+    again, former = TextFiles(str(path), 2), FormerInput(last_txid=1, last=last, notes=notes)
+    change = again.get_coordinator({}, context()).compare(former)
     assert (change.skipped, change.changed, change.impossible) == ((), (), ())
     assert [row for _, row in read(again, cut(again, last))] == [["3"]]
 
@@ -170,17 +175,3 @@ def test_an_unread_file_that_grew_after_the_run_began_is_refused_if_it_is_compre
             file.write(gzip.compress(b"2\n"))
         with pytest.raises(SourceError, match="was changed after the run began"):
             coordinator.is_ready()
-
-
-def test_nothing_but_compression_is_an_input_without_records(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(gzip.compress(b""))
-    (tmp_path / "b.txt").write_bytes(gzip.compress(b"b"))
-    assert rows_of(TextFiles(str(tmp_path / "*.txt"))) == [["b"]]
-
-
-def test_a_zstd_file_that_begins_with_a_frame_to_be_skipped_is_unpacked(tmp_path: Path) -> None:
-    """As parallel zstd writes it; taken for text, it would be counted as garbage where errors are replaced."""
-    skipped = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
-    path = tmp_path / "a.zst"
-    path.write_bytes(skipped + zstd(b"one\nt") + skipped + zstd(b"wo\n"))
-    assert rows_of(TextFiles(str(path), encoding_errors="replace")) == [["one"], ["two"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,56 +20,20 @@ from tests.support.sources.file_worlds import (
     zstd,
 )
 
-
-class TestTextFiles(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return TextWorld(tmp_path)
-
-
-class TestJsonLines(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return JsonWorld(tmp_path)
-
-
-class TestJsonLinesInGzip(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return JsonWorld(tmp_path, gzip.compress)
+WORLDS: dict[str, Callable[[Path], SourceWorld]] = {
+    "text": TextWorld,
+    "json": JsonWorld,
+    "json in gzip": lambda folder: JsonWorld(folder, gzip.compress),
+    "text in zstd": lambda folder: TextWorld(folder, zstd),
+    "csv": CsvWorld,
+    "parquet": ParquetWorld,
+    "another file system": FarJsonWorld,
+    "by address": AddressedJsonWorld,
+    "growing folder": GrowingJsonWorld,
+}
 
 
-class TestTextFilesInZstd(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return TextWorld(tmp_path, zstd)
-
-
-class TestCsvFiles(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return CsvWorld(tmp_path)
-
-
-class TestParquetFiles(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return ParquetWorld(tmp_path)
-
-
-class TestFilesOfAnotherFileSystem(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return FarJsonWorld(tmp_path)
-
-
-class TestFilesByAddress(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return AddressedJsonWorld(tmp_path)
-
-
-class TestGrowingFolder(SourceContract):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> SourceWorld:
-        return GrowingJsonWorld(tmp_path)
+class TestFiles(SourceContract):
+    @pytest.fixture(params=WORLDS)
+    def world(self, tmp_path: Path, request: pytest.FixtureRequest) -> SourceWorld:
+        return WORLDS[request.param](tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator import LocalCluster
 
 DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "sources.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)

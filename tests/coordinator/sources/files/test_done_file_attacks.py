@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from state.errors import SourceError
+from coordinator import LocalCluster, TransactionalRun
+from state import SourceError
 from tests.support.sources.growing_folder import Crash, at_point, committed, files_below, put, submit
 
 READ = b"m1\nm2\n"

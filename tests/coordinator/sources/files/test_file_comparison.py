@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt import TopologyContext
+from coordinator import FormerInput, InputChange
+from coordinator.sources import TextFiles
 from coordinator.sources.files.file_coordinator import FileCoordinator
-from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from coordinator.sources.files.stores.compressed_file import GZIP
 from coordinator.sources.files.stores.input_file import RECENT_NS, is_settled
 from coordinator.sources.files.stores.local_store import LocalFile
-from coordinator.spouts.run_so_far import FormerInput, InputChange
 from tests.support.sources.reading import standing
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -164,9 +164,7 @@ def test_another_content_with_the_same_size_and_times_is_noticed_if_it_was_writt
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize(("end", "is_told"), [("", True), ("\n", False)])
-def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(
-    tmp_path: Path, pack: Pack, end: str, is_told: bool
-) -> None:
+def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(tmp_path, pack, end, is_told):
     """Otherwise a plain adoption would make two records of one."""
     path = tmp_path / "a.txt"
     path.write_bytes(pack(f"one\ntw{end}".encode()))

@@ -12,16 +12,13 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
+from coordinator import LocalCluster, RunOptions
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files import reading_order
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.cluster.transactional_run import TransactionalRun
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state.errors import SourceError, UserCodeError
-from tests.support.sources.growing_folder import Keep, committed, drained, put, submit
+from state import SourceError, UserCodeError
+from tests.support.sources.growing_folder import Keep, committed, drained, idle_lines, put, settled, submit
 from tests.support.sources.reading import context, standing
+from tests.support.topologies.components import collecting
 
 
 @pytest.fixture
@@ -31,8 +28,7 @@ def inbox(tmp_path: Path) -> Path:
 
 
 def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: LocalCluster, inbox: Path) -> None:
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     assert not run.is_done
     for name in ("m", "a", "z", "b"):
         put(inbox, name, f"{name}1", f"{name}2")
@@ -43,14 +39,10 @@ def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: Loca
 
 def test_the_next_run_reads_what_joined_meanwhile_and_nothing_twice(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    drained(run)
+    drained(settled(cluster, inbox))
     put(inbox, "a", "a1")
     (inbox / "m.txt").unlink()  # done files may go
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "a1"]
+    assert settled(cluster, inbox).state("lines") == ["m1", "a1"]
 
 
 def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -> None:
@@ -63,59 +55,41 @@ def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -
         run.tick()
     assert 0 < drained(run).total() < 20
     put(inbox, "a", "a")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    assert run.state("lines") == [*lines, "a"]
+    assert settled(cluster, inbox).state("lines") == [*lines, "a"]
 
 
-def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read(cluster: LocalCluster, inbox: Path) -> None:
+def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read_and_needs_its_file(cluster, inbox):
     put(inbox, "m", "m1", "hated")
     Keep.hated = "hated"
     with pytest.raises(UserCodeError):
-        submit(cluster, inbox).run_until_idle()
+        settled(cluster, inbox)
+    (inbox / "m.txt").rename(inbox / "m.away")
+    with pytest.raises(SourceError, match=r"is gone; transactions that are not committed yet have to read it again"):
+        submit(cluster, inbox)
+    (inbox / "m.away").rename(inbox / "m.txt")
     Keep.hated = ""
     put(inbox, "a", "a1")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "hated", "a1"]
+    assert settled(cluster, inbox).state("lines") == ["m1", "hated", "a1"]
 
 
-def test_compressed_files_join_too(cluster: LocalCluster, inbox: Path) -> None:
-    put(inbox, "m", "m1", "m2", "m3", "m4", pack=gzip.compress)
-    put(inbox, "empty", pack=gzip.compress)
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    put(inbox, "a", "a1", pack=gzip.compress)
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "m2", "m3", "m4", "a1"]
-
-
-def test_what_is_added_to_a_compressed_file_is_read_once(cluster: LocalCluster, inbox: Path) -> None:
+def test_compressed_files_join_too_and_what_is_added_to_one_is_read_once(cluster, inbox):
     """An unpacker that was at the end found it, and so did the next look."""
-    m = put(inbox, "m", "m1", "m2", pack=gzip.compress)
-    run = submit(cluster, inbox, complete="quiet", quiet_s=0.0)
-    run.run_until_idle()
+    m = put(inbox, "m", "m1", "m2", "m3", "m4", pack=gzip.compress)
+    put(inbox, "empty", pack=gzip.compress)
+    run = settled(cluster, inbox, complete="quiet", quiet_s=0.0)
+    put(inbox, "a", "a1", pack=gzip.compress)
+    assert idle_lines(run) == ["m1", "m2", "m3", "m4", "a1"]
     with m.open("ab") as file:
-        file.write(gzip.compress(b"m3\n"))
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "m2", "m3"]
+        file.write(gzip.compress(b"m5\n"))
+    assert idle_lines(run) == ["m1", "m2", "m3", "m4", "a1", "m5"]
 
 
 @pytest.mark.parametrize("done", ["keep", "delete"])
-def test_a_folder_of_this_machine_may_be_given_as_a_file_system(cluster: LocalCluster, inbox: Path, done: Any) -> None:
+def test_a_folder_of_this_machine_may_be_given_as_a_file_system(cluster, inbox, done):
     put(inbox, "m", "m1")
-    spout = TextFiles(
-        str(inbox / "*.txt"),
-        follow=Follow(complete="rename", done=done, poll_s=0.0),
-        filesystem=pyarrow.fs.LocalFileSystem(),
-    )
-    builder = TransactionalTopologyBuilder("growing", "lines", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-    run = cluster.submit(builder.build())
-    run.run_until_idle()
+    run = settled(cluster, inbox, done=done, filesystem=pyarrow.fs.LocalFileSystem())
     put(inbox, "a", "a1")
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "a1"]
+    assert idle_lines(run) == ["m1", "a1"]
     assert len([*inbox.iterdir()]) == (2 if done == "keep" else 0)
 
 
@@ -134,8 +108,7 @@ def test_a_file_that_a_quarantined_batch_needs_stays_under_its_new_name_too(inbo
         m.rename(inbox / "m.txt.1")
         run.run_until_idle()
         put(inbox, "a", "a1")
-        run.run_until_idle()
-        assert run.state("lines") == ["m1", "m3", "a1"]
+        assert idle_lines(run) == ["m1", "m3", "a1"]
     Keep.hated = ""
     assert [path.name for path in inbox.iterdir()] == ["m.txt.1"]
 
@@ -159,34 +132,27 @@ def test_a_file_with_the_inode_and_the_content_of_one_that_was_removed_is_read(
     follow |= {"done_path": str(inbox.parent / "done")} if done == "move" else {}
     put(inbox, "old", "tick")
     os.link(inbox / "old.txt", inbox.parent / "spare")
-    run = submit(cluster, inbox, **follow)
-    run.run_until_idle()
+    run = settled(cluster, inbox, **follow)
     assert not (inbox / "old.txt").exists()
     if is_restarted:
         drained(run)
         run.close()
         run = submit(cluster, inbox, **follow)
     given_again(inbox, inbox.parent / "spare", content)
-    run.run_until_idle()
-    assert run.state("lines") == ["tick", *content.split()]
+    assert idle_lines(run) == ["tick", *content.split()]
     assert not (inbox / "new.txt").exists()
 
 
 @pytest.mark.parametrize("content", ["tick\n", "tick\ntock\n"])
-def test_a_file_with_the_inode_and_the_content_of_one_that_others_removed_is_asked_about(
-    cluster: LocalCluster, inbox: Path, content: str
-) -> None:
+def test_a_file_with_the_inode_and_the_content_of_one_that_others_removed_is_asked_about(cluster, inbox, content):
     put(inbox, "old", "tick")
     os.link(inbox / "old.txt", inbox.parent / "spare")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     (inbox / "old.txt").unlink()
     given_again(inbox, inbox.parent / "spare", content)
     with pytest.raises(SourceError, match="it is the same file under a new name, or another of the same content"):
         run.run_until_idle()
-    run = submit(cluster, inbox, adopt="again")
-    run.run_until_idle()
-    assert run.state("lines") == ["tick", *content.split()]
+    assert settled(cluster, inbox, adopt="again").state("lines") == ["tick", *content.split()]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -236,31 +202,15 @@ def test_a_file_that_was_not_complete_is_named_when_it_is_read(cluster: LocalClu
 )
 def test_a_file_that_changed_after_it_was_read_stops_the_start(cluster, inbox, alter, story) -> None:
     path = put(inbox, "m", "m1", "m2", "m3", "m4")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    drained(run)
+    drained(settled(cluster, inbox))
     alter(path)
     with pytest.raises(SourceError, match=story):
         submit(cluster, inbox)
     put(inbox, "n", "n1")
-    run = submit(cluster, inbox, adopt="changed")
-    run.run_until_idle()
-    assert run.state("lines") == ["m1", "m2", "m3", "m4", "n1"]
+    assert settled(cluster, inbox, adopt="changed").state("lines") == ["m1", "m2", "m3", "m4", "n1"]
 
 
-def test_a_file_that_is_gone_before_it_was_committed_stops_the_start(cluster: LocalCluster, inbox: Path) -> None:
-    path = put(inbox, "m", "m1", "hated")
-    Keep.hated = "hated"
-    with pytest.raises(UserCodeError):
-        submit(cluster, inbox).run_until_idle()
-    path.unlink()
-    with pytest.raises(SourceError, match=r"is gone; transactions that are not committed yet have to read it again"):
-        submit(cluster, inbox)
-
-
-def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(
-    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(inbox, tmp_path, monkeypatch):
     def fingerprints() -> list[str]:
         return [TextFiles(pattern, follow=True).fingerprint() for pattern in (f"{inbox}/*.txt", "*.txt")]
 
@@ -274,7 +224,7 @@ def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(
 def test_a_name_that_cannot_be_stored_stops_the_run_and_is_named(cluster: LocalCluster, inbox: Path) -> None:
     Path(os.fsdecode(os.fsencode(inbox) + b"/bad\xff.txt")).write_bytes(b"1\n")
     with pytest.raises(SourceError, match=r"bad\\udcff\.txt' is not valid UTF-8: rename it"):
-        submit(cluster, inbox).run_until_idle()
+        settled(cluster, inbox)
 
 
 def test_lag_is_what_waits(inbox: Path) -> None:
@@ -298,9 +248,7 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     coordinator.close()
 
 
-def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missing(
-    inbox: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missing(inbox, monkeypatch):
     monkeypatch.setattr(reading_order, "LONG_LOOK_S", 0.1)
     times = iter([0.0, 1.1, 9.9, 10.1, 10.1])
     spout = TextFiles(str(inbox / "*.txt"), 1, follow=Follow(complete="rename", poll_s=0))
@@ -312,33 +260,27 @@ def test_a_look_that_took_long_is_followed_by_a_pause_and_then_nothing_is_missin
     coordinator.close()
 
 
-def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the_end(
-    cluster: LocalCluster, inbox: Path
-) -> None:
-    def finite(adopt: bool | str) -> TransactionalRun:
-        builder = TransactionalTopologyBuilder("growing", "lines", TextFiles(str(inbox / "*.txt"), 3))
-        builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-        return cluster.submit(builder.build(), options=RunOptions(adopt=adopt))
+def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the_end(cluster, inbox):
+    def finite(adopt):
+        topology = collecting("growing", TextFiles(str(inbox / "*.txt"), 3), Keep(), source="lines")
+        run = cluster.submit(topology, options=RunOptions(adopt=adopt))
+        run.run_until_idle()
+        run.close()
+        return committed(run)
 
     put(inbox, "m", "m1", "m2")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
+    run = settled(cluster, inbox)
     put(inbox, "a", "a1")
     run.run_until_idle()
     drained(run)
     put(inbox, "z", "z1")
-    run = finite(adopt=True)
-    run.run_until_idle()
-    assert committed(run) == {"m1": 1, "m2": 1, "a1": 1, "z1": 1}
-    run.close()
-    finite(adopt=False).run_until_idle()
+    assert finite(adopt=True) == finite(adopt=False) == {"m1": 1, "m2": 1, "a1": 1, "z1": 1}
 
 
 def test_the_list_of_done_files_is_not_read_though_it_matches(cluster: LocalCluster, inbox: Path) -> None:
     put(inbox, "m", "m1")
     for _ in range(2):
-        run = submit(cluster, inbox, done="list", done_path=str(inbox / "done.txt"))
-        run.run_until_idle()
+        run = settled(cluster, inbox, done="list", done_path=str(inbox / "done.txt"))
         run.run_until_idle()
         assert drained(run) == {"m1": 1}
 
@@ -350,9 +292,7 @@ def test_a_list_of_done_files_that_cannot_be_written_is_a_sentence(cluster: Loca
             submit(cluster, inbox, done="list", done_path=str(path)).run_until_idle()
 
 
-def test_a_file_that_grew_while_it_was_partly_read_is_named_by_the_next_start(
-    cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_grew_while_it_was_partly_read_is_named_by_the_next_start(cluster, inbox, monkeypatch):
     path = put(inbox, "m", "m1", "m2", "m3", "m4")
     monkeypatch.setattr("coordinator.sources.files.stores.input_file.RECENT_NS", 0)
     run = submit(cluster, inbox, lines_per_batch=1)
@@ -369,30 +309,57 @@ def test_a_file_without_a_record_is_done_with_the_next_transaction(cluster: Loca
     (inbox / "a.txt").write_bytes(gzip.compress(b""))
     (inbox / "k.txt").write_bytes(gzip.compress(b""))
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox, done="delete")
-    run.run_until_idle()
+    settled(cluster, inbox, done="delete")
     assert list(inbox.iterdir()) == []
 
 
-def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is_accepted(
-    cluster: LocalCluster, inbox: Path
-) -> None:
+def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is_accepted(cluster, inbox):
     put(inbox, "m", "m1")
-    run = submit(cluster, inbox, done="delete")
-    run.run_until_idle()
-    drained(run)
+    drained(settled(cluster, inbox, done="delete"))
     path = put(inbox, "m", "m2")
-    run = submit(cluster, inbox, done="delete", adopt="changed")
-    run.run_until_idle()
+    settled(cluster, inbox, done="delete", adopt="changed")
     assert path.read_text() == "m2\n"
 
 
-def test_a_folder_in_which_nothing_matches_is_logged_once(
-    cluster: LocalCluster, inbox: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_folder_in_which_nothing_matches_is_logged_once(cluster, inbox, caplog):
     caplog.set_level("INFO", logger="txbatch")
-    run = submit(cluster, inbox)
-    run.run_until_idle()
-    run.run_until_idle()
-    (said,) = [record.getMessage() for record in caplog.records if "matches" in record.getMessage()]
+    settled(cluster, inbox).run_until_idle()
+    (said,) = [message for message in caplog.messages if "matches" in message]
     assert said == f"topology 'growing': nothing matches {str(inbox / '*.txt')!r} yet; looking again every 0 s"
+
+
+def write(path: Path, line: str, *, append: bool = False) -> None:
+    """Writes a line, a while ago."""
+    content = f"{line}\n".encode()
+    with path.open("ab" if append else "wb") as file:
+        file.write(gzip.compress(content) if path.suffix == ".gz" else content)
+    os.utime(path, (path.stat().st_mtime - 10,) * 2)
+
+
+@pytest.mark.parametrize("done", ["keep", "delete", "move", "list"])
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+@pytest.mark.parametrize("has_grown", [True, False])
+def test_what_was_left_unread_stays_so_in_later_runs_is_never_removed_and_is_named_once_it_changes(
+    cluster, inbox, name, done, has_grown
+):
+    def lines(done, adopt=False):
+        place = str(inbox.parent / "done") if done in {"move", "list"} else ""
+        run = settled(cluster, inbox, adopt=adopt, done=done, done_path=place, pattern="*.txt*")
+        drained(run)
+        return run.state("lines")
+
+    write(inbox / name, "first")
+    assert lines("keep") == ["first"]
+    write(inbox / name, "of another length", append=has_grown)
+    with pytest.raises(SourceError, match=r"has more now" if has_grown else "has changed"):
+        lines(done)
+    left = (inbox / name).read_bytes()
+    assert lines(done, adopt="changed") == ["first"]
+    for new in "yz":
+        write(inbox / f"{new}.txt", new)
+        lines(done)
+    assert lines(done) == ["first", "y", "z"]
+    assert (inbox / name).read_bytes() == left
+    write(inbox / name, "more", append=True)
+    with pytest.raises(SourceError, match="has more now"):
+        lines(done)

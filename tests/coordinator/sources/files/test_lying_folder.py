@@ -17,15 +17,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.line_files import TextFiles
+from coordinator import LocalCluster, RunOptions
+from coordinator.sources import Follow, TextFiles
 from coordinator.sources.files.stores.compressed_file import close_kept
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state.errors import TransactionError, UserCodeError
+from state import TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep
 from tests.support.sources.lying_folder import BENIGN, Lie, LyingFolder, Struck
+from tests.support.topologies.components import collecting
 
 RUNS_MAX = 3
 LOOKS = 4
@@ -55,9 +53,8 @@ def spout(folder: LyingFolder, way: str) -> TextFiles:
 def run(folder: LyingFolder, cluster: LocalCluster, way: str) -> TransactionError | None:
     """One run, to its end or its death; returns the error it ended with."""
     try:
-        builder = TransactionalTopologyBuilder("growing", "lines", spout(folder, way), parallelism=2)
-        builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-        made = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=2, adopt=way == "to its end"))
+        topology = collecting("growing", spout(folder, way), Keep(), source="lines", tasks=2)
+        made = cluster.submit(topology, options=RunOptions(max_spout_pending=2, adopt=way == "to its end"))
         for _ in range(LOOKS):
             made.run_until_idle()
         made.drain()

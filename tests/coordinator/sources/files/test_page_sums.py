@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from coordinator.testing.cluster.cluster import LocalCluster
+from coordinator import LocalCluster
 from tests.support.sources.page_events import pattern, write_events
 from tests.support.topologies.page_sums import topology
 

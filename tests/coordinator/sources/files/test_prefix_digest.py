@@ -15,7 +15,7 @@ from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, ma
 from coordinator.sources.files.record_ranges import RecordRange, with_last_marks
 from coordinator.sources.files.record_scanner import RecordScanner, after_lines
 from coordinator.sources.files.stores.local_store import LocalFile
-from state.errors import SourceError
+from state import SourceError
 
 BLOCK = 16
 STAMP = (1, 2, 3, 4)

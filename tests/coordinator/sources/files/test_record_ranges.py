@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.sources.files.line_files import TextFiles
+from coordinator.sources import TextFiles
 from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange, parse_share, sharing_tasks
 from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
 from coordinator.sources.files.stores.local_store import LocalFile
-from state.errors import SourceError
+from state import SourceError
 
 
 def of_lines(*line_counts: int) -> list[RecordRange]:
@@ -41,29 +42,25 @@ def test_the_nth_newline_is_found_or_the_rest_counted(lengths: list[int], rest: 
             assert after_lines(block, cursor, wanted) == expected
 
 
-def test_equal_ranges_go_round() -> None:
+@pytest.mark.parametrize(
+    ("counts", "by_task"),
+    [((500, 1, 499), [[500], [1, 499]]), ((3,), [[3], [], []])],
+    ids=["a short range at the end of a file unbalances nothing", "tasks without a range read nothing"],
+)
+def test_ranges_are_shared_out_evenly(counts, by_task):
+    assert line_counts_by_task(of_lines(*counts), len(by_task)) == by_task
     assert [[r.start for r in shared(of_lines(*[10] * 7), task, 3)] for task in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]
-
-
-def test_a_short_range_at_the_end_of_a_file_unbalances_nothing() -> None:
-    assert line_counts_by_task(of_lines(500, 1, 499), 2) == [[500], [1, 499]]
-
-
-def test_tasks_without_a_range_read_nothing() -> None:
-    assert line_counts_by_task(of_lines(3), 3) == [[3], [], []]
 
 
 def test_tasks_take_turns_at_transactions_of_one_range() -> None:
     one = [of_lines(3)[0].to_plain()]
     readers = [[task for task in range(3) if parse_share(one, task, 3, number=number)] for number in range(1, 7)]
-
     assert readers == [[1], [2], [0], [1], [2], [0]]
 
 
 def test_of_many_tasks_each_reads_several_transactions_of_one_range_in_a_row() -> None:
     one = [of_lines(3)[0].to_plain()]
     readers = [sharing_tasks(one, 64, number=number)[0] for number in range(64 * 16)]
-
     assert readers == [task for task in range(64) for _ in range(16)]
 
 
@@ -72,13 +69,10 @@ def test_of_many_tasks_each_reads_several_transactions_of_one_range_in_a_row() -
     task_count=st.integers(1, 8),
     number=st.integers(0, 100),
 )
-def test_every_range_belongs_to_one_task_and_stays_in_order(
-    line_counts: list[int], task_count: int, number: int
-) -> None:
+def test_every_range_belongs_to_one_task_and_stays_in_order(line_counts, task_count, number):
     ranges = of_lines(*line_counts)
     plain = [each.to_plain() for each in ranges]
     shares = [parse_share(plain, task, task_count, number=number) for task in range(task_count)]
-
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
     emitting = TextFiles(__file__).emitting_tasks(number, plain, task_count)
@@ -97,26 +91,17 @@ def test_metadata_of_another_kind_of_source_is_refused_whoever_reads_it(metadata
 
 def test_a_range_survives_as_plain_data() -> None:
     line_range = RecordRange("/é", 1, 2, 0, 1, 2**64 - 1, ("a", "b"))
-
     assert RecordRange.from_plain(line_range.to_plain()) == line_range
 
 
-def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")
     with closing(LocalFile(str(path), "words")) as file:
         prefix = PrefixDigest()
         prefix.update(b"one\n")
-        scanner = RecordScanner(
-            file,
-            4,
-            path.stat().st_size,
-            find=after_lines,
-            first=1,
-            block_bytes=512,
-            prefix=prefix,
-            record_bytes_max=4096,
-        )
+        bounds: dict[str, Any] = {"first": 1, "block_bytes": 512, "record_bytes_max": 4096}
+        scanner = RecordScanner(file, 4, path.stat().st_size, find=after_lines, prefix=prefix, **bounds)
         with pytest.raises(SourceError) as refused:
             scanner.take(1000)
     assert f"'{path}' has a record of more than 4,096 bytes: record 3, which starts at byte 8;" in str(refused.value)

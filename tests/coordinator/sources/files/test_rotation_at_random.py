@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.testing.cluster.cluster import LocalCluster
-from state.errors import SourceError
+from coordinator import LocalCluster
+from state import SourceError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, submit
 
@@ -173,9 +173,7 @@ def test_every_line_arrives_once_whatever_becomes_of_its_file(tmp_path: Path, se
 @pytest.mark.parametrize("changes", [FOLLOWED, NAMED], ids=["followed", "named"])
 @pytest.mark.parametrize("prefix", ["", "file://"], ids=["path", "address"])
 @pytest.mark.parametrize("seed", PLAYED)
-def test_no_line_arrives_twice_and_what_cannot_be_told_is_named(
-    tmp_path: Path, seed: int, prefix: str, changes: list[Any]
-) -> None:
+def test_no_line_arrives_twice_and_what_cannot_be_told_is_named(tmp_path, seed, prefix, changes):
     Keep.hated = ""
     found, logs, errors = play(tmp_path, seed, changes, prefix=prefix)
     assert [line[:9] for line, count in found.items() if count > 1] == []

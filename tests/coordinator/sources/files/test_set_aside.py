@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from coordinator import FormerInput, LocalCluster
+from coordinator.sources import TextFiles
 from coordinator.sources.files.file_coordinator import FileCoordinator
-from coordinator.sources.files.line_files import TextFiles
-from coordinator.spouts.run_so_far import FormerInput
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.trying.dry_run import dry_run
-from state.errors import SourceError, StateRefusedError
+from state import SourceError, StateRefusedError
 from tests.support.sources.growing_folder import Crash, at_point, drained, files_below, growing, put, submit
 from tests.support.sources.reading import context, standing
 
@@ -61,9 +59,7 @@ def asked_for_its_coordinator(_: LocalCluster, inbox: Path) -> None:
     [dry, refused_for_another_input, of_another_topology, asked_for_its_coordinator],
     ids=["a dry run", "a refused start", "a run of another topology", "a coordinator alone"],
 )
-def test_only_a_run_that_owns_the_topology_puts_a_file_back(
-    cluster: LocalCluster, inbox: Path, start: Callable[[LocalCluster, Path], None]
-) -> None:
+def test_only_a_run_that_owns_the_topology_puts_a_file_back(cluster, inbox, start):
     before = files_below(inbox)
     assert [path.name.startswith(".txbatch-aside-") for path in before] == [True]
     start(cluster, inbox)
@@ -72,9 +68,7 @@ def test_only_a_run_that_owns_the_topology_puts_a_file_back(
     assert files_below(inbox) == []
 
 
-def test_a_run_that_takes_over_puts_back_what_the_older_one_is_about_to_remove(
-    cluster: LocalCluster, inbox: Path
-) -> None:
+def test_a_run_that_takes_over_puts_back_what_the_older_one_is_about_to_remove(cluster, inbox):
     older = submit(cluster, inbox, done="delete")
     newer = []
     with (
@@ -107,9 +101,7 @@ def test_a_file_that_is_set_aside_is_compared_as_if_it_had_its_name(cluster: Loc
     assert files_below(folder) == before
 
 
-def test_a_start_is_refused_before_it_owns_the_topology_if_the_name_of_a_file_set_aside_is_taken(
-    cluster: LocalCluster, inbox: Path
-) -> None:
+def test_a_start_is_refused_before_it_owns_the_topology_if_the_name_of_a_file_set_aside_is_taken(cluster, inbox):
     put(inbox, "m", "x1")
     before = files_below(inbox)
     with pytest.raises(SourceError, match="while it was being removed, and cannot get its name back"):

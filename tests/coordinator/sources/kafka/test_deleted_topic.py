@@ -16,7 +16,7 @@ from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.topic import ABSENT_S, BrokerTopic
 from coordinator.sources.kafka.topic_view import TopicView
 from coordinator.sources.kafka.transactional_spout import KafkaEmitter
-from state.errors import FailedException, SourceError
+from state import FailedException, SourceError
 from tests.support.topologies.plain_jobs import Clock
 
 

@@ -11,7 +11,7 @@ from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import make_reader
 from coordinator.sources.kafka.topic import BrokerTopic
-from state.errors import FailedException
+from state import FailedException
 
 COUNT = 5000
 

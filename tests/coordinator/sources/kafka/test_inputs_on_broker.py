@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.sources import Inputs, TextFiles
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.plain_formats import TextLine
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator import LocalCluster, RunOptions
+from coordinator.sources import Inputs, TextFiles, TextLine
+from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from state import HashState
 from tests.support.kafka.messages import numbers, produce, run_until
+from tests.support.topologies.components import Gathers, collecting
 
 pytestmark = pytest.mark.kafka
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Gathers):
     """Counts what arrives by its stream and its first value."""
 
     counts = HashState("counts")
 
-    def prepare(self, conf, context, collector, attempt):
-        self.seen = []
-
-    def execute(self, tup):
-        self.seen.append(f"{tup.stream_id} {tup[0]}")
-
     def finish_batch(self):
-        for name in self.seen:
-            self.counts.increment(name)
+        for tup in self.tuples:
+            self.counts.increment(f"{tup.stream_id} {tup[0]}")
 
 
 def counting(inputs):
-    builder = TransactionalTopologyBuilder("inputs", "inputs", inputs, parallelism=2)
-    count = builder.set_committer_bolt("count", Count())
-    for name in inputs.sources:
-        count.global_grouping("inputs", name)
-    return builder.build()
+    return collecting("inputs", inputs, Count(), *inputs.sources, source="inputs", tasks=2)
 
 
 def spout_of(broker, topic, **more):

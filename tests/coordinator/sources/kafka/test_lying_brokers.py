@@ -15,40 +15,26 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.plain.kafka.kafka_spout import KafkaSpout
+from coordinator import LocalCluster, RunOptions
 from coordinator.plain.kafka.offset_record import OffsetRecord
-from coordinator.plain.kafka.retry_manager import RetryRules
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from state import ListState
-from state.errors import SourceError, TransactionError, UserCodeError
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaSpout, KafkaTopic, KafkaTransactionalSpout, RetryRules
+from state import ListState, SourceError, TransactionError, UserCodeError
 from tests.support.kafka.lying_brokers import BENIGN, SERVERS, TOPIC, Lie, LyingBrokers, Struck, forget_workers
 from tests.support.kafka.messages import context
 from tests.support.kafka.scripted_topic import Emissions
 from tests.support.sources.growing_folder import Crash
+from tests.support.topologies.components import Gathers, collecting
 
 TURNS_MAX, TURN_S = 80, 5
 """One run is given 400 s: longer than any wait of ours."""
 RUNS_MAX = 3
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Gathers):
     messages = ListState("messages", value=bytes)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.mine = []
-
-    def execute(self, tup):
-        self.mine.append(tup["value"])
-
     def finish_batch(self):
-        self.messages.extend(self.mine)
+        self.messages.extend(tup["value"] for tup in self.tuples)
 
 
 def transactional(start, on_gone):
@@ -61,10 +47,9 @@ def opaque(start, on_gone):
 
 def run(brokers: LyingBrokers, cluster: LocalCluster, spout) -> TransactionError | None:
     """One run, to its end or its death; returns the error it ended with, None if it is done or died."""
-    builder = TransactionalTopologyBuilder("lied_to", "messages", spout, parallelism=2)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("messages")
+    topology = collecting("lied_to", spout, Keep(), source="messages", tasks=2)
     try:
-        made = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=3))
+        made = cluster.submit(topology, options=RunOptions(max_spout_pending=3))
         for _ in range(TURNS_MAX):
             made.run_until_idle()
             if made.is_done:

@@ -7,23 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange, cut_ranges, share_of
+from state import SourceError
 from state.codec import pack_exact, unpack
-from state.errors import SourceError
 
 COUNTS = st.dictionaries(st.integers(0, 20), st.integers(0, 1000), max_size=8)
 
 
-def test_each_partition_gives_about_as_many_and_what_one_lacks_others_give():
-    cut = cut_ranges({0: 0, 1: 100, 2: 0}, {0: 1000, 1: 110, 2: 1000}, 100)
-    assert cut == {0: OffsetRange(0, 45), 1: OffsetRange(100, 110), 2: OffsetRange(0, 45)}
-
-
-def test_a_partition_without_anything_new_keeps_its_position_in_the_cut():
-    assert cut_ranges({0: 7, 1: 0}, {0: 7, 1: 3}, 10) == {0: OffsetRange(7, 7), 1: OffsetRange(0, 3)}
-
-
-def test_a_partition_whose_end_is_unknown_or_below_gives_nothing():
-    assert cut_ranges({0: 7, 1: 9}, {0: 3}, 10) == {0: OffsetRange(7, 7), 1: OffsetRange(9, 9)}
+@pytest.mark.parametrize(
+    ("positions", "ends", "limit", "cut"),
+    [
+        ({0: 0, 1: 100, 2: 0}, {0: 1000, 1: 110, 2: 1000}, 100, {0: (0, 45), 1: (100, 110), 2: (0, 45)}),
+        ({0: 7, 1: 0}, {0: 7, 1: 3}, 10, {0: (7, 7), 1: (0, 3)}),
+        ({0: 7, 1: 9}, {0: 3}, 10, {0: (7, 7), 1: (9, 9)}),
+    ],
+    ids=[
+        "what one lacks others give",
+        "nothing new keeps its position",
+        "an end that is unknown or below gives nothing",
+    ],
+)
+def test_each_partition_gives_about_as_many_as_far_as_it_can(positions, ends, limit, cut):
+    assert cut_ranges(positions, ends, limit) == {each: OffsetRange(*part) for each, part in cut.items()}
 
 
 @given(COUNTS, st.integers(1, 2000))
@@ -48,11 +52,9 @@ def test_the_shares_of_all_tasks_are_every_offset_once(counts, tasks):
 
 def test_more_tasks_than_partitions_divide_each_range():
     ranges = {0: OffsetRange(0, 100), 1: OffsetRange(0, 10)}
-    shares = [list(share_of(ranges, task, 5)) for task in range(5)]
-    assert shares[0] == [(0, OffsetRange(0, 33))]
-    assert shares[2] == [(0, OffsetRange(33, 66))]
-    assert shares[4] == [(0, OffsetRange(66, 100))]
-    assert shares[1] == [(1, OffsetRange(0, 5))]
+    first, second, third, _, fifth = (list(share_of(ranges, task, 5)) for task in range(5))
+    assert [first, third, fifth] == [[(0, OffsetRange(*part))] for part in ((0, 33), (33, 66), (66, 100))]
+    assert second == [(1, OffsetRange(0, 5))]
 
 
 def test_a_task_keeps_its_partitions_from_one_transaction_to_the_next():
@@ -67,16 +69,11 @@ def test_metadata_survives_storage_with_its_numbers_as_numbers():
     assert OffsetCut.from_plain(unpack(pack_exact(cut.to_plain()))) == cut
 
 
+OURS = {"kafka_topic_id": "x", "lost": 0}
+
+
 @pytest.mark.parametrize(
-    "plain",
-    [
-        None,
-        [],
-        {"ranges": {}},
-        {"kafka_topic_id": "x", "ranges": {"0": [0, 1]}, "lost": 0},
-        {"kafka_topic_id": "x", "ranges": {0: [2, 1]}, "lost": 0},
-        {"kafka_topic_id": "x", "ranges": {0: [0]}, "lost": 0},
-    ],
+    "plain", [None, [], {"ranges": {}}, *(OURS | {"ranges": each} for each in ({"0": [0, 1]}, {0: [2, 1]}, {0: [0]}))]
 )
 def test_what_is_not_ours_is_refused_with_a_sentence(plain):
     with pytest.raises(SourceError, match=r"another source|was altered"):

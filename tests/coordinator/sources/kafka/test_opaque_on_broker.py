@@ -6,21 +6,11 @@ import time
 
 import pytest
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
+from coordinator.sources import TextLine
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.plain_formats import TextLine
-from state.attempt import TransactionAttempt
-from state.errors import SourceError
-from tests.support.kafka.messages import (
-    KafkaTransaction,
-    Rows,
-    context,
-    delete_before,
-    numbers,
-    produce,
-    run_to_end,
-)
+from state import SourceError, TransactionAttempt
+from tests.support.kafka.messages import KafkaTransaction, Rows, context, delete_before, numbers, produce, run_to_end
 
 pytestmark = pytest.mark.kafka
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from coordinator import LocalCluster
+from coordinator.sources import TextLine
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic
 from coordinator.sources.kafka.client_settings import ClientSettings
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.topic import BrokerTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.plain_formats import TextLine
-from coordinator.testing.cluster.cluster import LocalCluster
-from state.errors import FailedException
+from state import FailedException
 from tests.support.kafka.messages import counted, numbers, produce, run_until, submit
 
 pytestmark = [pytest.mark.nightly, pytest.mark.kafka, pytest.mark.timeout(300)]

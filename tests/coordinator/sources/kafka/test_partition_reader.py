@@ -10,7 +10,7 @@ from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import OutOfRangeError, PartitionReader
 from coordinator.sources.kafka.worker_readers import ReaderPool
-from state.errors import FailedException, SourceError
+from state import FailedException, SourceError
 
 SETTINGS = ClientSettings("nowhere:9092", {})
 
@@ -94,14 +94,10 @@ def test_ranges_that_follow_on_one_another_are_read_whole_and_gone_to_once(given
     assert consumer.assigned == [0]
 
 
-def test_an_empty_range_asks_nobody():
-    reader, consumer = reader_of()
+def test_an_empty_range_asks_nobody_and_a_replay_goes_back():
+    reader, consumer = reader_of(message(0), message(1), message(0), message(1))
     assert read(reader, 5, 5) == []
     assert consumer.assigned == []
-
-
-def test_a_replay_goes_back():
-    reader, consumer = reader_of(message(0), message(1), message(0), message(1))
     assert read(reader, 0, 2) == read(reader, 0, 2) == [0, 1]
     assert consumer.assigned == [0, 0]
 
@@ -110,6 +106,8 @@ def test_a_range_that_is_gone_is_named():
     reader, _ = reader_of(message(0), error(KafkaError._AUTO_OFFSET_RESET))
     with pytest.raises(SourceError, match="offsets 0 to 4 of partition 0 of topic 't' are not in its log any more"):
         read(reader, 0, 5)
+    with pytest.raises(OutOfRangeError):
+        reader_of(error(KafkaError.OFFSET_OUT_OF_RANGE))[0].messages_from(3, 10, wait_s=9.0)
 
 
 def test_silence_fails_the_attempt_and_the_next_goes_there_again():
@@ -178,12 +176,6 @@ def test_a_partition_that_was_waited_for_in_vain_holds_up_no_other_until_it_give
     consumer.given = [message(3)]
     assert len(reader.messages_from(3, 10, wait_s=0.05)) == 1
     assert not reader.needs_no_wait(4)
-
-
-def test_messages_from_an_offset_that_is_not_there_says_so():
-    reader, _ = reader_of(error(KafkaError.OFFSET_OUT_OF_RANGE))
-    with pytest.raises(OutOfRangeError):
-        reader.messages_from(3, 10, wait_s=9.0)
 
 
 def test_a_worker_keeps_its_readers_and_closes_the_least_used_ones():

@@ -10,7 +10,7 @@ from coordinator.sources.kafka import FromEnvironment, KafkaTopic, KafkaTransact
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import make_reader
-from state.errors import SourceError
+from state import SourceError
 from tests.support.kafka.broker import PASSWORD, USER
 from tests.support.kafka.messages import cut_all, emitted, numbers, produce
 

@@ -9,13 +9,10 @@ from unittest import mock
 import pytest
 from confluent_kafka.admin import NewPartitions
 
-from coordinator.sources.kafka import kafka_topic
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
-from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.plain_formats import TextLine
-from coordinator.testing.cluster.cluster import LocalCluster
-from state.errors import SourceError
+from coordinator import LocalCluster
+from coordinator.sources import TextLine
+from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic, KafkaTransactionalSpout, kafka_topic
+from state import SourceError
 from tests.support.kafka.messages import KafkaTransaction, counted, numbers, produce, run_until, submit
 
 pytestmark = pytest.mark.kafka

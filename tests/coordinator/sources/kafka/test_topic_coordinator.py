@@ -6,13 +6,13 @@ import datetime as dt
 
 import pytest
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator import FormerInput
+from coordinator.sources.kafka import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.starting_point import Bounds, StartingPoint, require_within
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
 from coordinator.sources.kafka.transactional_spout import CutRecord
-from coordinator.spouts.run_so_far import FormerInput
-from state.errors import FailedException, SourceError
+from state import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
 from tests.support.sources.reading import standing
 
@@ -23,12 +23,7 @@ class Cutter:
     def __init__(self, topic, *, message_bytes=1.0, on_gone="fail", **rules):
         self.topic, self.now = topic, 100.0
         self.sampled: list[tuple[int, int]] = []
-        defaults = {
-            "messages": 10,
-            "byte_count": 10**9,
-            "linger_s": 1.0,
-            "is_continuous": True,
-        }
+        defaults = {"messages": 10, "byte_count": 10**9, "linger_s": 1.0, "is_continuous": True}
         self.record = CutRecord()
 
         def sample(topic_id, partition, at):
@@ -47,28 +42,28 @@ class Cutter:
         self.last, self.txid = None, 0
         standing(self.it).resume()
 
-    def cut(self):
+    def is_ready(self, after_s=0.0):
+        self.now += after_s
+        return self.it.is_ready()
+
+    def cut(self, after_s=0.0):
+        self.now += after_s
         self.txid += 1
         self.last = self.it.initialize_transaction(self.txid, self.last)
-        return {
-            partition: (part.first, part.next) for partition, part in OffsetCut.from_plain(self.last).ranges.items()
-        }
+        return {each: (part.first, part.next) for each, part in OffsetCut.from_plain(self.last).ranges.items()}
 
 
 def test_a_continuous_run_waits_a_moment_for_a_full_transaction():
     cutter = Cutter(ScriptedTopic(p0=3))
-    assert not cutter.it.is_ready()
-    cutter.now += 0.9
-    assert not cutter.it.is_ready()
-    cutter.now += 0.1
-    assert cutter.it.is_ready()
+    assert not cutter.is_ready()
+    assert not cutter.is_ready(after_s=0.9)
+    assert cutter.is_ready(after_s=0.1)
     assert cutter.cut() == {0: (0, 3)}
-    assert not cutter.it.is_ready()
+    assert not cutter.is_ready()
 
 
 def test_a_full_transaction_waits_for_nothing():
-    cutter = Cutter(ScriptedTopic(p0=6, p1=4))
-    assert cutter.it.is_ready()
+    assert Cutter(ScriptedTopic(p0=6, p1=4)).is_ready()
 
 
 def test_brokers_are_asked_once_in_a_while_however_often_the_run_asks():
@@ -76,7 +71,7 @@ def test_brokers_are_asked_once_in_a_while_however_often_the_run_asks():
     cutter = Cutter(topic)
     looks = topic.looks
     for _ in range(100):
-        cutter.it.is_ready()
+        cutter.is_ready()
         cutter.now += 0.01
     assert topic.looks - looks <= 5
 
@@ -85,25 +80,20 @@ def test_what_is_known_is_cut_while_brokers_are_away_and_then_it_is_tried_again(
     topic = ScriptedTopic(p0=15)
     cutter = Cutter(topic)
     topic.is_away = True
-    cutter.now += 10
-    assert cutter.it.is_ready()
+    assert cutter.is_ready(after_s=10)
     assert cutter.cut() == {0: (0, 10)}
-    cutter.now += 10
-    cutter.it.is_ready()
-    cutter.now += 10
-    assert cutter.it.is_ready()
+    cutter.is_ready(after_s=10)
+    assert cutter.is_ready(after_s=10)
     assert cutter.cut() == {0: (10, 15)}
-    cutter.now += 10
     with pytest.raises(FailedException, match="no broker answers"):
-        cutter.it.is_ready()
+        cutter.is_ready(after_s=10)
     looks = topic.looks
     with pytest.raises(FailedException, match="no broker answers"):
-        cutter.it.is_ready()
+        cutter.is_ready()
     assert topic.looks == looks, "they are not asked again at once"
     topic.is_away = False
     topic.bounds[0] = Bounds(0, 30)
-    cutter.now += 10
-    assert cutter.it.is_ready()
+    assert cutter.is_ready(after_s=10)
 
 
 def test_brokers_that_stay_away_end_the_run():
@@ -111,12 +101,10 @@ def test_brokers_that_stay_away_end_the_run():
     cutter = Cutter(topic)
     topic.is_away = True
     for _ in range(3):
-        cutter.now += 149
         with pytest.raises(FailedException):
-            cutter.it.is_ready()
-    cutter.now += 149
+            cutter.is_ready(after_s=149)
     with pytest.raises(SourceError, match="brokers have been away for 300 s: no broker answers"):
-        cutter.it.is_ready()
+        cutter.is_ready(after_s=149)
 
 
 def test_a_finite_run_leaves_partitions_that_join_to_the_next():
@@ -124,8 +112,7 @@ def test_a_finite_run_leaves_partitions_that_join_to_the_next():
     cutter = Cutter(topic, is_continuous=False)
     topic.bounds[1] = Bounds(0, 9)
     topic.bounds[0] = Bounds(0, 20)
-    cutter.now += 10
-    assert cutter.cut() == {0: (0, 4), 1: (0, 0)}
+    assert cutter.cut(after_s=10) == {0: (0, 4), 1: (0, 0)}
     assert standing(cutter.it, 1, cutter.last).is_exhausted()
     following = Cutter(topic, is_continuous=False)
     standing(following.it, 1, cutter.last).resume()
@@ -171,9 +158,8 @@ def test_a_topic_made_again_is_said_by_the_comparison_and_under_the_run():
     assert changed is not None
     (sentence,) = changed.impossible
     assert "its id was id and is another now" in sentence
-    cutter.now += 10
     with pytest.raises(SourceError, match="made again"):
-        cutter.cut()
+        cutter.cut(after_s=10)
 
 
 def test_what_is_durable_is_remembered_until_it_was_told():
@@ -199,8 +185,7 @@ def test_an_offset_that_is_gone_is_left_out_and_counted_by_policy():
     cutter = Cutter(topic, on_gone="earliest")
     cutter.cut()
     topic.bounds[0] = Bounds(15, 20)
-    cutter.now += 10
-    assert cutter.cut() == {0: (15, 20)}
+    assert cutter.cut(after_s=10) == {0: (15, 20)}
     assert OffsetCut.from_plain(cutter.last) == OffsetCut("id", {0: OffsetRange(15, 20)}, 5)
 
 
@@ -209,9 +194,8 @@ def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_
     cutter = Cutter(topic)
     cutter.cut()
     topic.bounds = {0: Bounds(0, 5), 1: Bounds(0, 50)}
-    cutter.now += 10
     with pytest.raises(FailedException, match="read to offset 10, but its log ends at 5; it is asked again"):
-        cutter.cut()
+        cutter.cut(after_s=10)
     topic.bounds[0] = Bounds(0, 20)
     cutter.now += 10
     last = cutter.it.initialize_transaction(2, cutter.last)

@@ -10,11 +10,10 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
-from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources import TextLine
+from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.plain_formats import TextLine
-from state.errors import SourceError
+from state import SourceError
 from tests.support.kafka.messages import (
     KafkaTransaction,
     cut_all,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from coordinator.sources import BadRecordError
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
-from coordinator.sources.records.record_format import BadRecordError
-from state.errors import TopologyError
+from state import TopologyError
 
 ALL = {"i": int, "f": float, "d": Decimal, "t": dt.datetime, "b": bytes, "o": int | None}
 

@@ -11,17 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinated_bolt import TopologyContext
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEAD_LETTER_STREAM, StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinated_bolt.streams.routing import Subscriber
-from coordinator.sources.records.json_fields import JsonFields
-from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources import BadRecordError, FunctionFormat, JsonFields, PackedValues, RecordFormat, TextLine
 from coordinator.sources.records.record_output import RecordOutput
+from state import BadInputError, SourceError, TopologyError
 from state.codec import pack, unpack
-from state.errors import BadInputError, SourceError, TopologyError
 from tests.support.sources.recorder import Recorder, halves
 from tests.support.tasks.collectors import make
 
@@ -56,11 +54,8 @@ def test_a_subclass_with_rows_of_its_own_is_asked_for_them() -> None:
     assert Shouted().make_columns([b"a", b"b"]) is None
 
 
-def test_a_text_with_a_newline_in_it_stays_one() -> None:
+def test_a_text_with_a_newline_in_it_stays_one_and_wrong_bytes_may_be_replaced():
     assert TextLine("body").rows([b"a\nb", b"c"]) == [("a\nb",), ("c",)]
-
-
-def test_wrong_bytes_may_be_replaced() -> None:
     assert TextLine(replace=True).rows([b"a\xffb"]) == [("a\ufffdb",)]
 
 
@@ -96,36 +91,38 @@ def dangerous(data: bytes) -> list[Any]:
     return [{b"object": object(), b"surrogate": "\ud800", b"huge": 7**9000}.get(data, data)]
 
 
+def emit(output: RecordOutput, collector: Any, context: TopologyContext, records: list[bytes]) -> dict[str, int]:
+    """Emits, and returns how many records were bad, if any was."""
+    places: dict[str, Any] = {"origin": lambda index: ("orders", index), "place": lambda index: f"orders[{index}]"}
+    output.emit(collector, context, records, **places)
+    return {name: count for name, count in context.counters.items() if name == "bad_records"}
+
+
 def collected(output: RecordOutput, records: list[bytes]) -> tuple[AttemptCollector, dict[str, int]]:
     """What a real collector makes of it, whose tuples are hashed and packed."""
     spec = StreamSpec("default", output.record_format.fields + output.origin_fields)
     collector, box, _ = make(Subscriber("sink", (20, 21), FieldsGrouping(spec.fields)), specs=(spec,))
     context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers={DEAD_LETTER_STREAM: ()})
-    output.emit(
-        collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
-    )
+    counters = emit(output, collector, context, records)
     box.close()
-    return collector, {name: count for name, count in context.counters.items() if name == "bad_records"}
+    return collector, counters
 
 
 HALVES = FunctionFormat(["first", "second"], halves)
 
 
+def recorded(output: RecordOutput, records: list[bytes], *heard_by: str) -> tuple[Recorder, dict[str, int]]:
+    """What a recorder is given, if these components hear of bad records."""
+    collector = Recorder()
+    heard = {DEAD_LETTER_STREAM: heard_by}
+    context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers=heard)
+    return collector, emit(output, collector, context, records)
+
+
 def emitted(output: RecordOutput, records: list[bytes]) -> tuple[list[tuple[str, list[Any]]], dict[str, int]]:
-    collector, counters = recorded(output, records, subscribers={DEAD_LETTER_STREAM: ("repair",)})
+    collector, counters = recorded(output, records, "repair")
     assert collector.letters == []
     return collector.sent, counters
-
-
-def recorded(
-    output: RecordOutput, records: list[bytes], subscribers: dict[str, tuple[str, ...]]
-) -> tuple[Recorder, dict[str, int]]:
-    collector = Recorder()
-    context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers=subscribers)
-    output.emit(
-        collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
-    )
-    return collector, {name: count for name, count in context.counters.items() if name == "bad_records"}
 
 
 def test_tuples_carry_where_they_come_from_if_that_is_asked_for() -> None:
@@ -152,7 +149,7 @@ def test_bad_records_are_emitted_on_a_stream_of_their_own() -> None:
 
 def test_bad_records_that_no_bolt_subscribes_to_are_kept_as_dead_letters() -> None:
     output = RecordOutput(HALVES, on_bad_record="dead_letter")
-    collector, counters = recorded(output, [b"a", b"bc"], subscribers={DEAD_LETTER_STREAM: ()})
+    collector, counters = recorded(output, [b"a", b"bc"])
     assert collector.sent == [("default", [b"b", b"c"])]
     assert collector.letters == [({"place": "orders[0]", "record": b"a"}, "its length is odd")]
     assert counters == {"bad_records": 1}
@@ -184,11 +181,9 @@ def test_a_record_with_a_value_that_cannot_travel_is_bad_and_its_neighbours_are_
     output = RecordOutput(record_format, on_bad_record="skip", **more)
     collector, counters = collected(output, [good, bad, good])
     assert (collector.emitted["default"], counters) == (2, {"bad_records": 1})
-
     output = RecordOutput(record_format, on_bad_record="dead_letter", **more)
     (letter,) = collected(output, [good, bad, good])[0].letters()
     assert re.search(reason, unpack(letter)[-1])
-
     output = RecordOutput(record_format, **more)
     with pytest.raises(BadInputError, match=rf"the record at orders\[1\] is bad: .*({reason})"):
         collected(output, [good, bad, good])
