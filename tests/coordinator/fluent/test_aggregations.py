@@ -256,7 +256,7 @@ OTHER_LIMIT = "keeps other members than the highest 5"
             "reads state 'h', which nothing in this topology writes; written: c",
         ),
         (lambda s: s.enrich(HashState("c", str), by="page", to="x"), "which is written with other types"),
-        (lambda s: s.enrich(SetState("c"), by="page", to="x"), "is no hash; give a HashState"),
+        (lambda s: s.enrich(SetState("c"), by="page", to="x"), "is not a hash; give a HashState"),
         (lambda s: s.enrich(HashState("c"), by="page", to="day"), "field 'day' exists already"),
         (lambda s: s.enrich(HashState("c"), by="x", to="y"), r"fields \['x'\] are unknown"),
         (lambda s: s.top(5, "page", by="n", into=SortedSetState("t", keep_highest=3)), OTHER_LIMIT),

@@ -216,7 +216,7 @@ COUNTS = HashState("counts")
         (lambda s: s.map(str, to="n", of="word"), r"would have fields \['n', 'n'\]"),
         (lambda s: s.map("upper", of="word"), "'upper' cannot be called; give a function"),
         (lambda s: s.key_by(len, "n", of="word"), "field 'n' exists already"),
-        (lambda s: s.count_by("word", into="counts"), "'counts' is no state; give one"),
+        (lambda s: s.count_by("word", into="counts"), "'counts' is not a state; give one"),
         (
             lambda s: s.count_by("word", into=SetState("counts")),
             "is a set of str values; give a hash, string, zset of int",

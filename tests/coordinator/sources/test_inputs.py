@@ -357,7 +357,7 @@ NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of i
     [
         (dict, "Inputs has no source"),
         (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' has several sources itself"),
-        (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is no transactional spout"),
+        (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is not a transactional spout"),
         (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
         (lambda: {"a": first(TextFiles("/nowhere/*", follow=True)), "b": ONE}, ENDLESS),
         (lambda: {"a": first(TextFiles("/nowhere/*", follow=Follow(complete="rename"))), "b": ONE}, ENDLESS),

@@ -115,7 +115,7 @@ def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read
     with LocalCluster() as cluster:
         crashed(cluster, inbox, done)
         put(inbox, "m", "m1")
-        with pytest.raises(SourceError, match=r"m\.txt' holds what was read of a file of that name, and is another"):
+        with pytest.raises(SourceError, match=r"m\.txt' holds what was read under that name, and is another file"):
             removing(cluster, inbox, done)
         run = removing(cluster, inbox, done, adopt="changed")
         assert drained(run) == {"m1": 1}

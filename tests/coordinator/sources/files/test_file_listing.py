@@ -284,7 +284,7 @@ def test_a_link_that_leads_nowhere_is_not_left_out_silently(linked: Place) -> No
 def test_a_pipe_is_refused(place: Place) -> None:
     os.mkfifo(place.folder / "pipe")
     assert refusal(place, "pipe") == (
-        f"input '{place.prefix}pipe' is no regular file: a replay has to read it again, which a pipe, a socket or a "
+        f"input '{place.prefix}pipe' is not a regular file: a replay has to read it again, which a pipe, a socket or a "
         "device does not allow; copy it into a file first"
     )
 

@@ -379,7 +379,7 @@ MISSING = (
 FAULTS: list[tuple[Fault, str]] = [
     (vanish, MISSING),
     (become_a_folder, f"is a directory now; it was a file when the input was listed, and {REMEDY}"),
-    (become_a_pipe, f"is no regular file now; it was a file when the input was listed, and {REMEDY}"),
+    (become_a_pipe, f"is not a regular file now; it was a file when the input was listed, and {REMEDY}"),
     (shrink, f"has shrunk: bytes 0 to 6 of it are needed, it has 3 bytes now; {REMEDY}"),
     (
         change,
@@ -574,7 +574,7 @@ def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkey
 
 NO_COUNT = "lines_per_batch={!r} of TextFiles has to be a whole number of at least 1"
 NO_LIST = "pattern={!r} of TextFiles is neither a path or glob nor a list of these"
-NO_GLOB = "pattern {!r} of TextFiles is no path or glob: give a text such as 'logs/*.txt'"
+NO_GLOB = "pattern {!r} of TextFiles is not a path or glob: give a text such as 'logs/*.txt'"
 NO_POLICY = (
     "encoding_errors={!r} of TextFiles is unknown; take 'strict' or 'replace', and on_bad_record='fail', 'skip' or "
     "'dead_letter' for lines that are not UTF-8"
