@@ -51,6 +51,8 @@ class WaveCost:
 
 FIRST_SIZE = 32
 """Attempts of a wave before the first was timed, and always affordable."""
+FIRST_LIMIT = 4
+"""Attempts of the first wave, which is committed early; the next ones double."""
 LARGEST_SIZE = 1024
 """However short waves are: the driver keeps a record of every attempt in flight."""
 TOLERANCE = 1.25
@@ -78,7 +80,7 @@ class WaveSize:
         self._largest = LARGEST_SIZE if window is None else -(-window // 2)
         self._window = window
         self._full = FIRST_SIZE if window is None else self._largest
-        self._limit = self._full
+        self._limit = self._full if window is not None else FIRST_LIMIT
 
     @property
     def limit(self) -> int:
@@ -86,7 +88,7 @@ class WaveSize:
         return self._limit
 
     def is_full_size(self) -> bool:
-        """Returns whether a wave is not limited after a crash, and has more than one attempt."""
+        """Returns whether a wave is not limited, at first or after a crash, and has more than one attempt."""
         return self._limit == self._full > 1
 
     def window(self) -> int:
@@ -100,7 +102,7 @@ class WaveSize:
     def processed(self, count: int, seconds: float) -> None:
         """Notes that a wave of `count` attempts was processed in `seconds`, 0 if that is unknown.
 
-        After a crash sizes double up to the full one again.
+        At first, and after a crash, sizes double up to the full one.
         """
         if self._is_timed and seconds > 0:
             self._follow(count, seconds)

@@ -107,7 +107,7 @@ def test_what_counts_is_how_large_the_crashed_wave_was_not_how_much_had_room():
 @pytest.mark.parametrize(("waits", "next_size"), [(False, 32), (True, 64)])
 def test_what_a_wave_has_waited_for_executors_says_nothing_of_its_size(waits, next_size):
     waves = WaveRecords(WaveSize(None, 0.3), 10.0)
-    for seconds in (1.0, 0.001, 50.0):
+    for seconds in (1.0, 0.0, 0.0, 0.001, 50.0):
         size = waves.room([0] * 100)
         wave = waves.start(attempts_of(*range(1, 1 + size)), 0.0)
         if waits and seconds == 50.0:

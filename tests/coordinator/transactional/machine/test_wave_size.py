@@ -54,10 +54,20 @@ def test_costs_that_change_are_followed():
 
 
 def timed(target_s=0.3):
-    """A size that follows time, after the first wave, which counts for nothing."""
+    """A size that follows time, after the first waves: the first counts for nothing, and they double."""
     size = WaveSize(None, target_s)
-    size.processed(FIRST_SIZE, 100.0)
+    size.processed(size.limit, 100.0)
+    while not size.is_full_size():
+        size.processed(size.limit, 0.0)
     return size
+
+
+def test_the_first_waves_are_small_so_that_something_is_committed_soon():
+    size, limits = WaveSize(None, 0.3), []
+    for _ in range(5):
+        limits.append(size.limit)
+        size.processed(size.limit, 0.0)
+    assert limits == [4, 8, 16, 32, 32]
 
 
 def after_waves(size, seconds_of, count=40):
@@ -77,9 +87,12 @@ def test_of_a_given_window_a_wave_takes_half_however_long_waves_take(window, lim
 
 
 def test_the_first_wave_tells_nothing_because_workers_start_in_it():
-    size = WaveSize(None, 0.3)
-    size.processed(FIRST_SIZE, 0.001)
-    assert size.limit == FIRST_SIZE
+    for first_s, limit in ((0.001, FIRST_SIZE), (100.0, FIRST_SIZE)):
+        size = WaveSize(None, 0.3)
+        size.processed(FIRST_SIZE, first_s)
+        while not size.is_full_size():
+            size.processed(size.limit, 0.0)
+        assert size.limit == limit
     size.processed(FIRST_SIZE, 0.001)
     assert size.limit == 2 * FIRST_SIZE
 
