@@ -6,7 +6,9 @@ list of rows. A stretch of tuples holds either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -97,20 +99,47 @@ def add_columns(stretches: list[Stretch], stream: int, columns: Columns) -> None
     stretches.append((stream, columns[:]))  # a copy: another target may have been given the same columns
 
 
+_TEXTS: dict[type, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
+    Decimal: ("decimals", str, Decimal),
+    date: ("dates", date.isoformat, date.fromisoformat),
+}
+"""Type -> how a column of it is called on the wire, and how a value becomes a text and a text a value; one text for all
+of them is packed and read ten times as fast as each by itself."""
+_READ = {name: read for name, _, read in _TEXTS.values()}
+
+
 def to_wire(rows: Rows) -> Any:
     """Returns the rows of a stretch as plain data for the codec: a list of rows, or a mapping of what columns are."""
-    return {_COUNT: len(rows), _COLUMNS: rows.lists} if isinstance(rows, Columns) else rows
+    if not isinstance(rows, Columns):
+        return rows
+    return {_COUNT: len(rows), _COLUMNS: [_written(column) for column in rows.lists]}
 
 
 def from_wire(wire: Any) -> Rows:
     """Inverse of `to_wire`.
 
     Raises:
-        KeyError, TypeError, ValueError: this holds no rows.
+        KeyError, TypeError, ValueError, ArithmeticError: this holds no rows.
     """
     if isinstance(wire, list):
         return wire
-    count, lists = wire[_COUNT], wire[_COLUMNS]
+    count, lists = wire[_COUNT], [_read(column) for column in wire[_COLUMNS]]
     if any(len(column) != count for column in lists):
         raise ValueError(f"columns of {[len(column) for column in lists]} values were counted as {count} rows")
     return Columns(lists, count)
+
+
+def _written(column: list[Any]) -> list[Any] | dict[str, str]:
+    if not column or type(column[0]) not in _TEXTS or len({*map(type, column)}) > 1:
+        return column
+    name, text_of, _ = _TEXTS[type(column[0])]
+    return {name: "\n".join(map(text_of, column))}
+
+
+def _read(wire: list[Any] | dict[str, str]) -> list[Any]:
+    if isinstance(wire, list):
+        return wire
+    ((name, text),) = wire.items()
+    texts = str.split(text, "\n")
+    values = {each: _READ[name](each) for each in {*texts}}  # which often occur many times
+    return [values[each] for each in texts]

@@ -169,7 +169,7 @@ class BatchTask:
                 rows = from_wire(wire)
                 stretches.append((self._origin(attempt, sender, stream), rows))
                 tuple_count += len(rows)
-        except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (CodecError, KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
             return self._unreadable(sender, sequence, error)
         edges = self._edges.get(attempt)
         if edges is None:

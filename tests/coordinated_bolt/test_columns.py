@@ -52,6 +52,27 @@ def test_rows_and_columns_travel_as_what_they_are(rows):
     assert from_wire(unpack(pack(to_wire(columns(rows))))) == columns(rows)
 
 
+@given(st.lists(st.decimals()), st.lists(st.dates()))
+def test_a_column_of_one_type_travels_as_one_text_and_arrives_the_same(numbers, days):
+    for column in (numbers, days, [*numbers, *days, None]):
+        made = from_wire(unpack(pack(to_wire(Columns([column[:]], len(column))))))
+        assert list(map(repr, column_of(made, 0))) == list(map(repr, column))
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"count": 1, "columns": [{"decimals": "x"}]},
+        {"count": 1, "columns": [{"dates": 5}]},
+        {"count": 1, "columns": [{}]},
+    ],
+    ids=shown,
+)
+def test_columns_of_text_that_cannot_be_read_are_refused(wire):
+    with pytest.raises((TypeError, ValueError, ArithmeticError)):
+        from_wire(wire)
+
+
 @pytest.mark.parametrize(
     "wire",
     [{"count": 2, "columns": [["a"]]}, {"count": 1, "columns": [["a"], []]}, {"count": 1}, 5, None, "ab", {"count": 0}],
