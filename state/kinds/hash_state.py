@@ -210,10 +210,7 @@ class HashState(KeyedState[Value]):
         Raises:
             StaleReadError, StateRefusedError: as `get`.
         """
-        given = list(fields)
-        if not self._are_plain(given, self.field_type):
-            given = [self._check("field", field, self.field_type) for field in given]
-        wanted = list(dict.fromkeys(given))
+        wanted = list(dict.fromkeys(self._checked("field", list(fields))))
         found = self._read(wanted) if wanted else {}
         return {field: None if value is MISSING else self._from_stored(value) for field, value in found.items()}
 

@@ -64,7 +64,7 @@ class SetState(KeyedState[Item]):
 
     def contains_many(self, members: Iterable[Item]) -> dict[Item, bool]:
         """Returns member -> whether it is in the set, in one round trip."""
-        wanted = list(dict.fromkeys(self._check("member", member, self.field_type) for member in members))
+        wanted = list(dict.fromkeys(self._checked("member", list(members))))
         found: dict[Any, Any] = self._read(wanted) if wanted else {}
         return {member: value is not MISSING for member, value in found.items()}
 

@@ -235,6 +235,12 @@ class StateHandle(Generic[Declared]):
             case _:
                 return True
 
+    def _checked(self, what: str, fields: list[Any]) -> list[Any]:
+        """Returns fields or members, each as by `_check`."""
+        if self._are_plain(fields, self.field_type):
+            return fields
+        return [self._check(what, field, self.field_type) for field in fields]
+
     def _as_float(self, what: str, value: Any) -> Any:
         """Returns the float that equals an integer, and anything else unchanged.
 
