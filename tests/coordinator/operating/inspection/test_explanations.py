@@ -37,7 +37,7 @@ def test_links_and_emphasis_become_words_and_lines_fit() -> None:
     text = "See **this** and [Values](operations.md#values), or [`torn`](#torn).\n\n* one point that is\n  long\n* two"
     assert in_lines(text, 24) == [
         "See this and Values",
-        "(docs/operations.md#what-a-tuple-may-carry),",
+        "(docs/operations.md#values),",
         "or `torn`.",
         "* one point that is long",
         "* two",
