@@ -267,7 +267,7 @@ class LocalFile(InputFile):
             # asked before it is opened: opening a pipe would wait for somebody to write into it
             mode = Path(path).stat().st_mode
             if not stat.S_ISREG(mode):
-                kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+                kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
                 raise SourceError(
                     f"input file {path!r} is {kind} now; it was a file when the input was listed, and "
                     f"{FAULT}: {self.remedy()}"
