@@ -137,9 +137,9 @@ def test_after_the_error_is_fixed_a_new_run_goes_on_at_its_txid(cluster):
 @EITHER_ENGINE
 def test_a_failed_exception_has_the_transaction_replayed(cluster):
     work = Failing(BAD_NUMBER, cluster.notes / "failed")
-    statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work))
+    statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work), max_spout_pending=64)
 
-    assert statistics.failed_attempts == TRANSACTIONS - BAD + 1
+    assert statistics.failed_attempts == TRANSACTIONS - BAD + 1  # all in one wave
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 

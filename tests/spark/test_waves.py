@@ -49,6 +49,7 @@ def jobs_so_far(cluster) -> int:
     ids=["one job a wave", "two jobs a wave", "one job a wave of four groups", "a job for each group"],
 )
 def test_64_transactions_of_a_plain_word_count_take_few_spark_jobs(cluster, tmp_path, options, job_count):
+    options = {"max_spout_pending": 64, **options}  # waves of half of that, from the first on
     lines = [f"one word{number % 7} and word{number % 3}" for number in range(640)]
     (tmp_path / "input.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     before = jobs_so_far(cluster)
