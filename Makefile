@@ -22,7 +22,7 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 		tests/test_architecture.py tests/state tests/coordinated_bolt tests/committers tests/golden \
 		tests/coordinator/transactional/machine $(ARGS)
 
-test:  ## what every change must pass, in a quarter of an hour on two cores: make test ARGS='-k commit'
+test:  ## what every change must pass, in about 25 minutes on two cores: make test ARGS='-k commit'
 	@tools/bootstrap.sh java redis-server maven prometheus go spin
 	TXBATCH_SIMULATION_SEEDS=100 TXBATCH_RANDOM_RUNS=1000 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile \
 		--no-loadscope-reorder --hypothesis-profile=change -m "not nightly and not browser" $(ARGS)

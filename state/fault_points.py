@@ -38,8 +38,8 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "wave.releasing": "what the engine keeps of a wave is about to be given up",
         "commit.sending": "a group is about to be published",
         "commit.answered": "the store has answered; the machine does not know yet",
-        "spout.telling": "the spout's committer is about to be notified of a durable group",
-        "spout.told": "the spout's committer was notified of one transaction of it, perhaps not of the others",
+        "spout.notifying": "the spout's committer is about to be notified of a durable group",
+        "spout.notified": "the spout's committer was notified of one transaction of it, perhaps not of the others",
         # driver: a file that is done
         "done_file.checked": "it is the file that was read; it has its name still",
         "done_file.set_aside": "it was renamed to a private name; whether it is the same file was not looked at",
@@ -66,7 +66,7 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "offset.saved": "the offset of a partition is stored",
         "plain_wave.submitting": "a wave of messages is about to be handed to the engine",
         "plain_wave.drained": "the engine has reported how the wave ended; no spout was notified yet",
-        "plain_message.told": "a spout was notified of how one message of a wave ended, perhaps not of the others",
+        "plain_message.notified": "a spout was notified of how one message of a wave ended, perhaps not of the others",
         # executor
         "task.beginning": "a task of a stage is about to read its frames",
         "batch.emitted": "a spout's task has emitted a batch, and did not report it",

@@ -41,7 +41,10 @@ def texts() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
                 yield f"{module.relative_to(ROOT)}:{node.lineno}", node.value
-    for page in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+    for page in (
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    ):
         yield str(page.relative_to(ROOT)), re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
 
 

@@ -77,11 +77,11 @@ class SpoutNotifier:
         self, committer: SpoutCommitter, attempts: Sequence[TransactionAttempt], quarantined: Collection[Any]
     ) -> None:
         last = attempts[-1]
-        reached("spout.telling")
+        reached("spout.notifying")
         self._call("keep", attempts[0], partial(committer.keep, quarantined))
         for attempt in attempts:
             self._call("commit", attempt, partial(committer.commit, attempt))
-            reached("spout.told")
+            reached("spout.notified")
         self._call("cleanup_before", last, partial(committer.cleanup_before, last.txid))
 
     def _call(self, method: str, attempt: TransactionAttempt, call: Callable[[], None]) -> None:

@@ -297,7 +297,7 @@ def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_ag
     assert re.fullmatch(
         r"wave 1 of 2 attempts crashed: component 'work', task [01], attempt 1:[0-9a-f]+ had not returned when the "
         rf"message timeout of {timeout_s} s ran out, in misbehave \({re.escape(__file__)}, line \d+\)"
-        r"(; if it needs longer, raise the limit with the builder's set_message_timeout_s|; a part of .*)",
+        r"(; if it needs longer, raise the limit with the builder's set_message_timeout_s|; for part of .*)",
         told,
     )
     assert crashes(caplog) == [2]

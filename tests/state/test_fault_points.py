@@ -32,7 +32,7 @@ def test_a_visit_is_told_of_every_point_in_order():
     with installed(told.append):
         reached("commit.sending")
         reached("commit.answered")
-    reached("spout.told")
+    reached("spout.notified")
     assert told == ["commit.sending", "commit.answered"]
 
 

@@ -146,7 +146,7 @@ class SpoutTask:
                 failure = self._ack_done()
             if failure is not None:
                 return failure
-            reached("plain_message.told")
+            reached("plain_message.notified")
         return None
 
     def tick(self) -> Failure | None:

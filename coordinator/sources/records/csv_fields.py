@@ -11,7 +11,7 @@ from coordinator.option_checks import names_in
 from coordinator.sources.records.field_types import (
     FieldTypes,
     checked_fields,
-    columns_from_text,
+    column_from_text,
     declared_types,
     from_text,
 )
@@ -143,7 +143,8 @@ class CsvFields(RecordFormat):
             rows = list(csv.reader(content.decode().split("\n"), strict=True, **self.dialect.options))
             if len(rows) != len(records) or {*map(len, rows)} != {len(self.columns)}:
                 return None
-            return columns_from_text(self._types, [list(map(itemgetter(place), rows)) for place in self._places])
+            columns = [list(map(itemgetter(place), rows)) for place in self._places]
+            return list(map(column_from_text, self._types, columns))
         except (csv.Error, ValueError, ArithmeticError):  # which record is bad, and why, is for `rows` to say
             return None
 

@@ -145,19 +145,14 @@ def from_text(field: FieldType, text: str) -> Any:
         ) from None
 
 
-def columns_from_text(fields: Sequence[FieldType], columns: Iterable[Sequence[str]]) -> list[list[Any]]:
-    """Returns columns of texts without line breaks as columns of the fields' types, each value as by `from_text`.
+def column_from_text(field: FieldType, texts: Sequence[str]) -> list[Any]:
+    """Returns texts without line breaks as values of the field's type, each as by `from_text`.
 
     Raises:
-        ValueError, ArithmeticError: a text does not read as its field's type; `from_text` says which.
+        ValueError, ArithmeticError: a text does not read as that; `from_text` says which.
     """
-    return [_column(field, texts) for field, texts in zip(fields, columns, strict=True)]
-
-
-def _column(field: FieldType, texts: Sequence[str]) -> list[Any]:
-    may_be_none = field.may_be_none and field.kind is not None and "" in texts
-    if may_be_none:
-        made = iter(_column(replace(field, may_be_none=False), [text for text in texts if text]))
+    if field.may_be_none and field.kind is not None and "" in texts:
+        made = iter(column_from_text(replace(field, may_be_none=False), [text for text in texts if text]))
         return [next(made) if text else None for text in texts]
     if field.kind is None or field.kind is str:
         return list(texts)

@@ -17,7 +17,13 @@ from state.fault_points import POINTS
 
 TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finished", "frame.packed")
 """What tasks reach, on executors: there a death costs a task, not the driver."""
-PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
+PLAIN_POINTS = (
+    "offset.saving",
+    "offset.saved",
+    "plain_wave.submitting",
+    "plain_wave.drained",
+    "plain_message.notified",
+)
 IMPORT_POINTS = ("import.staged", "import.restored")  # an import has tests of its own
 FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # as has the removal of files
 SHARD_POINTS = tuple(point for point in POINTS if point.startswith("shards."))  # and topologies over many slots

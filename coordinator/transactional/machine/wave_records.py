@@ -48,7 +48,7 @@ class CrashCauses:
         was_cancelled, has_waited = event.wave_id in self._cancelled, event.wave_id in self._has_waited
         self.ended(event.wave_id)
         if event.kind is CrashKind.OVERDUE and has_waited and not was_cancelled:
-            return f"{event.reason}; a part of that it waited for executors", CrashKind.WAITED
+            return f"{event.reason}; for part of that time it waited for executors", CrashKind.WAITED
         if not was_cancelled and event.kind is not CrashKind.OVERDUE:
             return event.reason, event.kind
         reason = f"it exceeded the message timeout of {self._timeout_s:g} s and was cancelled"

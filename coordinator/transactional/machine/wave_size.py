@@ -50,7 +50,7 @@ class WaveCost:
 
 
 FIRST_SIZE = 32
-"""Attempts of a wave before the first was timed, and always affordable."""
+"""Attempts of a full wave before one was timed, and always affordable."""
 FIRST_LIMIT = 4
 """Attempts of the first wave, which is committed early; the next ones double."""
 LARGEST_SIZE = 1024

@@ -20,7 +20,7 @@ from state import SourceError
 from tests.support.sources.growing_folder import Crash, at_point, committed, files_below, put, submit
 
 READ = b"m1\nm2\n"
-MOMENTS = ("spout.telling", "done_file.checked", "done_file.set_aside", "done_file.compared")
+MOMENTS = ("spout.notifying", "done_file.checked", "done_file.set_aside", "done_file.compared")
 CONTENTS = {"same": READ, "other": b"x1\nx2\n", "more": READ + b"m3\n", "less": READ[:3], "nothing": b""}
 
 
@@ -108,7 +108,7 @@ def test_nothing_is_removed_that_was_not_read(
         inbox.mkdir()
         path = put(inbox, "m", "m1", "m2")
         if is_late:  # the attack meets the run that makes up for a crash
-            with at_point("spout.telling", Crash.happen):
+            with at_point("spout.notifying", Crash.happen):
                 assert run_until_it_ends(cluster, inbox, done) is None
         attack = Attack(path, kind, CONTENTS[content], crashes=crashes)
         with attack.handle, at_point(moment, attack):

@@ -60,7 +60,7 @@ def removing(cluster: LocalCluster, inbox: Path, done: str, **more: Any) -> Tran
     return settled(cluster, inbox, **place_of(inbox, done), **more)
 
 
-def crashed(cluster: LocalCluster, inbox: Path, done: str, point: str = "spout.telling") -> None:
+def crashed(cluster: LocalCluster, inbox: Path, done: str, point: str = "spout.notifying") -> None:
     """A run that dies at this point."""
     with at_point(point, Crash.happen), pytest.raises(Crash):
         removing(cluster, inbox, done)
@@ -82,7 +82,7 @@ def test_a_file_that_took_the_name_of_one_that_was_read_is_neither_deleted_nor_m
         if is_restarted:
             crashed(cluster, inbox, done)
         with (
-            at_point("spout.telling", lambda: put(inbox, "m", "x1", "x2")),
+            at_point("spout.notifying", lambda: put(inbox, "m", "x1", "x2")),
             pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
         ):
             removing(cluster, inbox, done)
@@ -174,7 +174,7 @@ def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, d
 
 @REMOVING
 @pytest.mark.parametrize(
-    "point", ["spout.telling", *(f"done_file.{each}" for each in ("checked", "set_aside", "compared"))]
+    "point", ["spout.notifying", *(f"done_file.{each}" for each in ("checked", "set_aside", "compared"))]
 )
 def test_a_crash_while_a_file_is_removed_is_made_up_for(cluster, inbox: Path, point: str, done: str) -> None:
     put(inbox, "m", "m1", pack=gzip.compress)
@@ -320,7 +320,7 @@ def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster:
 
 
 @pytest.mark.parametrize("done", ["delete", "move", "list"])
-@pytest.mark.parametrize("point", ["spout.telling", "done_file.checked", "done_file.set_aside"])
+@pytest.mark.parametrize("point", ["spout.notifying", "done_file.checked", "done_file.set_aside"])
 def test_a_process_out_of_file_descriptors_loses_nothing(cluster, inbox: Path, done: str, point: str) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
 

@@ -91,8 +91,8 @@ def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(url
 def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, output) -> None:
     said = output(f"dead-letters drop wc --redis {url} --until 2 --yes")
     assert said == f"topology 'wc': 2 dead letters up to txid 2 deleted on {url}\n"
-    told = json.loads(output(f"dead-letters drop wc --redis {url} --until 2 --yes --json"))
-    assert told == {"topology": "wc", "until": 2, "dropped": 0}
+    printed = json.loads(output(f"dead-letters drop wc --redis {url} --until 2 --yes --json"))
+    assert printed == {"topology": "wc", "until": 2, "dropped": 0}
     assert "3.0  check[1]" in output(f"dead-letters list wc --redis {url}")
 
 
@@ -103,8 +103,8 @@ def test_single_letters_are_dropped_and_the_others_stay(url: str, output) -> Non
     assert [
         line.split(" ")[0] for line in output(f"dead-letters list wc --redis {url}").splitlines() if "<-" in line
     ] == ["1.1"]
-    told = json.loads(output(f"dead-letters drop wc --redis {url} --letter 1.1 --yes --json"))
-    assert told == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
+    printed = json.loads(output(f"dead-letters drop wc --redis {url} --letter 1.1 --yes --json"))
+    assert printed == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
 
 
 @pytest.mark.parametrize(

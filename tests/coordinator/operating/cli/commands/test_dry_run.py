@@ -89,8 +89,8 @@ def test_a_limit_is_for_all_parts_of_a_state_together(folder: JobFolder, output)
 
 def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder, output):
     folder.write_job(more=BAD_STORE)
-    told = json.loads(output("dry-run job_of_lines:topology --json --limit 2"))
-    (batch,) = told["batches"]
+    printed = json.loads(output("dry-run job_of_lines:topology --json --limit 2"))
+    (batch,) = printed["batches"]
     assert batch["components"][0]["emitted"] == 3
     assert batch["components"][0]["tuples"][0] == {"stream": "default", "values": {"line": "one"}}
     assert batch["writes"] == [

@@ -25,8 +25,8 @@ def test_it_prints_the_stages_of_both_kinds_of_topologies(folder: JobFolder, out
 def test_it_prints_mermaid_and_json_and_nothing_else(folder: JobFolder, output):
     folder.write_job(more="\nprint('hello')\n")
     assert output("plan job_of_lines:topology --format mermaid").startswith("flowchart LR\n")
-    told = json.loads(output("plan job_of_lines:topology --json -p topology_id=other"))
-    assert (told["topology"], [stage["phase"] for stage in told["stages"]]) == ("other", ["processing", "commit"])
+    printed = json.loads(output("plan job_of_lines:topology --json -p topology_id=other"))
+    assert (printed["topology"], [stage["phase"] for stage in printed["stages"]]) == ("other", ["processing", "commit"])
 
 
 def test_mistakes_are_usage_errors_without_a_traceback(folder: JobFolder, complaint):

@@ -89,12 +89,12 @@ def test_a_result_that_depends_on_the_hash_seed_is_found(folder: JobFolder, outp
 
 def test_a_failing_schedule_is_printed_with_the_command_that_plays_it_again(folder: JobFolder, output) -> None:
     folder.write_job(more=KEEPING)
-    told = json.loads(output("prove job_of_lines:tasks -p lines_per_batch=3 --json", code=1))
-    assert (told["holds"], told["failing_seed"] is None, bool(told["story"])) == (False, False, True)
-    assert [found["mistake"] for found in told["mistakes"]] == ["tasks"]
-    assert told["again"].startswith("txbatch prove job_of_lines:tasks -p lines_per_batch=3 --seeds 1 --seed ")
-    _, _, *arguments = told["again"].split()
-    assert f"again: {told['again']}" in output("prove", *arguments, code=1)
+    printed = json.loads(output("prove job_of_lines:tasks -p lines_per_batch=3 --json", code=1))
+    assert (printed["holds"], printed["failing_seed"] is None, bool(printed["story"])) == (False, False, True)
+    assert [found["mistake"] for found in printed["mistakes"]] == ["tasks"]
+    assert printed["again"].startswith("txbatch prove job_of_lines:tasks -p lines_per_batch=3 --seeds 1 --seed ")
+    _, _, *arguments = printed["again"].split()
+    assert f"again: {printed['again']}" in output("prove", *arguments, code=1)
 
 
 @pytest.mark.parametrize(("target", "why"), [("plain_job:topology", "is a plain one"), ("job_of_lines:none", "has no")])

@@ -67,8 +67,8 @@ def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_on
 def test_drop_gives_batches_up(url: str, output) -> None:
     said = output(f"quarantine drop words --txid 2 --redis {url} --yes")
     assert said == "1 record dropped from the quarantine of 'words': txid 2\n"
-    told = json.loads(output(f"quarantine drop words --all --redis {url} --yes --json"))
-    assert told == {"topology": "words", "dropped": [1]}
+    printed = json.loads(output(f"quarantine drop words --all --redis {url} --yes --json"))
+    assert printed == {"topology": "words", "dropped": [1]}
     assert output(f"quarantine list words --redis {url}") == "topology 'words' has no quarantined batches\n"
 
 
@@ -96,9 +96,9 @@ def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(url: str, comp
         return True
 
     monkeypatch.setattr(quarantine, "ask", somebody_else_is_faster)
-    told = complaint(f"quarantine drop words --all --redis {url}")
-    assert "quarantined txid 2 of topology 'words' is no longer there" in told
-    assert "dropped before it: 1" in told
+    printed = complaint(f"quarantine drop words --all --redis {url}")
+    assert "quarantined txid 2 of topology 'words' is no longer there" in printed
+    assert "dropped before it: 1" in printed
 
 
 def test_republishing_does_not_take_a_running_topology_over(url: str, complaint, folder: object) -> None:

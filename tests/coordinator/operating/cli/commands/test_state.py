@@ -63,9 +63,9 @@ def test_a_list_shows_every_state_with_its_key_type_and_size_and_for_programs_in
         "{typed}:visitors:<str> hyperloglog str 7 in 7 parts",
     }
     (line,) = output(f"state list typed --redis {url} --json").splitlines()
-    told = json.loads(line)
-    assert (told["topology"], told["committed"]) == ("typed", 8)
-    (best,) = [state for state in told["states"] if state["name"] == "best"]
+    printed = json.loads(line)
+    assert (printed["topology"], printed["committed"]) == ("typed", 8)
+    (best,) = [state for state in printed["states"] if state["name"] == "best"]
     expected = {"name": "best", "key": "{typed}:best", "kind": "zset", "holds": "str -> score"}
     assert best == {**expected, "keeps": "highest 3", "entries": 3}
 
@@ -156,8 +156,8 @@ def test_an_export_is_imported_under_the_same_id_or_another(url: str, tmp_path: 
     said = complaint(f"state import typed {file} --redis {url}")
     assert "exists on" in said
     assert "`txbatch explain import-refused` says more" in said
-    told = json.loads(output(f"state import typed {file} --replace --redis {url} --json"))
-    assert (told["topology"], told["committed"], told["lines"]) == ("typed", 8, file.read_text().count("\n"))
+    printed = json.loads(output(f"state import typed {file} --replace --redis {url} --json"))
+    assert (printed["topology"], printed["committed"], printed["lines"]) == ("typed", 8, file.read_text().count("\n"))
     assert "is an export of topology 'typed', not of 'copy'" in complaint(f"state import copy {file} --redis {url}")
     assert "topology 'copy' is as of txid 8" in output(f"state import copy {file} --rename --redis {url}")
     assert output(f"state get copy counts wörd/0 --redis {url}") == "6\n"
