@@ -19,11 +19,13 @@ from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
+from coordinator.topology.planning.pickling import pickle_spec
 from coordinator.topology.planning.plan import make_plan
+from coordinator.topology.planning.task_wirings import PickleSpec
 from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.options import HANG_REPORT_S, RunOptions
+from coordinator.transactional.options import HANG_REPORT_S, EngineName, RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.log_records import logs_of
@@ -111,10 +113,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
     asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
-    # imported here because importing Spark takes as long as everything else
-    from coordinator.engines.spark.shipping import pickle_spec
-
-    plan = make_plan(topology, pickle_spec)
+    plan = make_plan(topology, _pickler(request.engine))
     nonce = secrets.token_hex(16)
     with ExitStack() as resources:
         enter = resources.enter_context
@@ -157,6 +156,16 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         enter(rare_collections())
         enter(newer_run_named(store))
         yield coordinator
+
+
+def _pickler(engine: str) -> PickleSpec:
+    """Returns what pickles the components: Spark's executors have Spark's own pickler, and no other for certain."""
+    if engine == EngineName.LOCAL:
+        return pickle_spec
+    # imported here because importing Spark takes as long as everything else
+    from coordinator.engines.spark import shipping
+
+    return shipping.pickle_spec
 
 
 def _observers(request: RunRequest, store: RedisStore, options: RunOptions, master: str) -> list[Observer]:

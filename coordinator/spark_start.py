@@ -71,10 +71,10 @@ class SparkStart:
 
     def master(self) -> str:
         """Returns where the run is, in words."""
-        from coordinator.engines.spark.session import master_of
-
         if self.is_local:
             return "none (engine local)"
+        from coordinator.engines.spark.session import master_of
+
         return self.request.master if self.request.spark is None else master_of(self.request.spark)
 
     @property

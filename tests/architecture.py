@@ -68,6 +68,8 @@ GATED_LIBRARIES = {
     "pyspark": ("coordinator/engines/spark/*", "coordinator/engines/connect/*"),
     "py4j": ("coordinator/engines/spark/*",),
     "msgpack": ("state/codec.py",),
+    "cloudpickle": ("coordinator/topology/planning/pickling.py",),
+    "msgspec": ("coordinator/sources/records/*",),
     "typer": ("coordinator/operating/cli/*",),
     "rich": ("coordinator/operating/cli/*",),
     "click": ("coordinator/operating/cli/*",),

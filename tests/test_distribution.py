@@ -97,6 +97,7 @@ def test_everybody_gets_the_command_and_a_server_and_the_rest_is_in_extras() -> 
         "pyspark",
         "redis[hiredis]",
         "msgpack",
+        "cloudpickle",
         "fakeredis[lua]",
         "rich",
         "typer",

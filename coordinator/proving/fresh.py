@@ -18,8 +18,8 @@ from coordinator.proving.evidence import sentence_of
 from coordinator.proving.forked import in_a_copy
 from coordinator.proving.quiet_run import QuietRun, quiet_run
 from coordinator.proving.subject import provable
-from coordinator.testing.cluster.pickling import dumps, dumps_by_value
 from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.pickling import dumps, dumps_by_value
 from state.errors import TransactionError
 from state.printable import one_line, said_by
 

@@ -10,7 +10,6 @@ from coordinator.engines.waves.stage import CommitStage, EmitterStage, MeetingSt
 from coordinator.proving.quiet_run import Kept, letters_of
 from coordinator.proving.schedule import OTHER_TASKS, Played, Schedule
 from coordinator.proving.subject import described_tasks, with_other_tasks
-from coordinator.testing.cluster.pickling import pickle_spec
 from coordinator.testing.simulated.driver_process import DriverProcess
 from coordinator.testing.simulated.executors import Stage
 from coordinator.testing.simulated.fault_plan import TASK_POINTS
@@ -18,6 +17,7 @@ from coordinator.testing.simulated.process import Process
 from coordinator.testing.simulated.sim_engine import Job
 from coordinator.testing.simulated.timeline import Timeline
 from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.pickling import pickle_spec
 from coordinator.transactional.coordinator import Coordinator
 from state.errors import (
     FencedError,

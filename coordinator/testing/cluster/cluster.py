@@ -12,12 +12,12 @@ from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.testing.cluster.local_engine import FrameFault
 from coordinator.testing.cluster.mailroom import DEFAULT_RECEIVE_CAPACITY
-from coordinator.testing.cluster.pickling import pickle_spec
 from coordinator.testing.cluster.plain_run import MessageFault, PlainRun
 from coordinator.testing.cluster.transactional_run import TransactionalRun
 from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
+from coordinator.topology.planning.pickling import pickle_spec
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven

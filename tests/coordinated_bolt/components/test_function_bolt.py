@@ -12,7 +12,7 @@ from coordinated_bolt import bolt
 from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, prove, run_bolt
 from coordinator.engines.spark.shipping import dumps as dumps_for_spark
 from coordinator.engines.spark.shipping import topology_modules
-from coordinator.testing.cluster.pickling import dumps
+from coordinator.topology.planning.pickling import dumps
 from state import HashState, TopologyError, UserCodeError
 from tests.support.topologies.plain_components import fed_builder, start
 from tests.support.topologies.short_forms import kept, rows

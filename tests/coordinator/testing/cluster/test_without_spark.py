@@ -13,7 +13,6 @@ import pytest
 
 from coordinated_bolt import BaseBatchBolt
 from coordinator import LocalCluster, run_bolt
-from coordinator.testing.cluster.pickling import pickle_spec
 from state.errors import TopologyError
 
 ROOT = Path(__file__).parents[4]
@@ -91,13 +90,21 @@ def test_a_class_of_a_script_or_notebook_runs_in_one_process(tmp_path):
     assert said_by(str(script)) == "[[], []]\n"
 
 
-def test_where_spark_is_not_installed_a_component_that_does_not_pickle_is_refused(monkeypatch):
-    monkeypatch.setitem(sys.modules, "coordinator.engines.spark.shipping", None)
-    bolt = Doubled()
-    vars(bolt)["lock"] = threading.Lock()
-
-    with pytest.raises(TopologyError, match=r"component 'work' cannot be shipped to executors: TypeError: cannot pick"):
-        pickle_spec("work", bolt)
+def test_a_run_without_spark_does_not_import_it_for_a_lambda_either(tmp_path):
+    (tmp_path / "input.txt").write_text("to be or\nnot to be\n", encoding="utf-8")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from coordinator import TextFiles, run, stream\n"
+        "from state import HashState\n"
+        "words = stream(TextFiles('input.txt', 1)).flat_map(lambda line: line.split(), to='word')\n"
+        "words.count_by('word', into=HashState('counts'))\n"
+        "done = run(words.topology('counted'), engine='local')\n"
+        "print(done.committed, 'pyspark' in sys.modules)\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "2 False\n", done.stderr
 
 
 def test_a_component_that_no_pickler_takes_is_refused_by_a_cluster_in_one_process():
