@@ -209,6 +209,7 @@ def _from_composed(
 
 def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *, has_read: bool) -> PublishStep:
     written: dict[int, set[Read]] = {report.task_id: set() for report in reports}
+    watched = _read_by_others(reports) if has_read else {}
     total = WriteSet()
     count = 0
     for place in range(good):
@@ -217,9 +218,9 @@ def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *
         parts = [report.write_sets[place] for report in reports]
         if place and total.operations() + sum(part.operations() for part in parts) > group.operations_max:
             break
-        if has_read:
+        if watched:
             for report, part in zip(reports, parts, strict=True):
-                written[report.task_id].update(part.fields())
+                written[report.task_id].update(part.fields(watched[report.task_id]))
         total.then(compose(parts))
         count += 1
     return PublishStep(group.attempts[:count], total)
@@ -230,8 +231,11 @@ def _failed_on_stale_state(reports: Sequence[TaskReport], place: int) -> bool:
 
     Then its failure says nothing: the group ends before it, and it runs again with the lower ones committed.
     """
+    watched = _read_by_others(reports)
     written = {
-        report.task_id: {field for write_set in report.write_sets[:place] for field in write_set.fields()}
+        report.task_id: {
+            field for write_set in report.write_sets[:place] for field in write_set.fields(watched[report.task_id])
+        }
         for report in reports
     }
     return place > 0 and _reads_anothers_write(reports, place, written)
@@ -240,11 +244,17 @@ def _failed_on_stale_state(reports: Sequence[TaskReport], place: int) -> bool:
 def _reads_anothers_write(reports: Sequence[TaskReport], place: int, written: Mapping[int, set[Read]]) -> bool:
     """Returns whether a task has read at a place what another one wrote below it."""
     for report in reports:
-        reads = {(name, key) for name, key in report.results.reads.get(place, ())}
-        others = (fields for task_id, fields in written.items() if task_id != report.task_id)
-        if reads and not all(map(reads.isdisjoint, others)):
+        others = [fields for task_id, fields in written.items() if fields and task_id != report.task_id]
+        reads = {(name, key) for name, key in report.results.reads.get(place, ())} if others else set()
+        if not all(map(reads.isdisjoint, others)):
             return True
     return False
+
+
+def _read_by_others(reports: Sequence[TaskReport]) -> dict[int, set[str]]:
+    """Returns task id -> the names of the states that other tasks have read from."""
+    reads = {report.task_id: {name for some in report.results.reads.values() for name, _ in some} for report in reports}
+    return {mine: set().union(*(names for task_id, names in reads.items() if task_id != mine)) for mine in reads}
 
 
 def _incomplete(text: str, failures: Sequence[Failure] = ()) -> Failure:

@@ -173,7 +173,7 @@ class StateWrites:
             return
         later.settled()
         self.reach = self.moved() + later.moved()
-        if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
+        if self.puts or self.deletes or later.puts or later.deletes:
             self._overwrite(later)
             for key in later.deletes:
                 self.delete(key)
@@ -185,8 +185,9 @@ class StateWrites:
             self._note_range(later)
         else:
             increments = self.increments
+            none: Any = [] if self.value_type is ValueType.FLOAT else 0
             for key, delta in later.increments.items():
-                increments[key] = increments.get(key, 0) + delta
+                increments[key] = increments.get(key, none) + delta
         self.appends.extend(later.appends)
         if self.kind is StateKind.LIST and self.retention.side is KeptEnd.LAST:
             del self.appends[: -self.retention.most]

@@ -6,8 +6,9 @@ data and is published. The changes to one state are `StateWrites`, and `PackedWr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from state.commits.packed_writes import PackedWrites, packed, unpacked
@@ -55,11 +56,11 @@ class WriteSet:
         letters = 0 if self.letters is None else self.letters.operations()
         return letters + sum(writes.operations() for writes in self.states.values())
 
-    def fields(self) -> Iterator[tuple[str, Field]]:
-        """Yields every (state name, field) this changes, each once."""
+    def fields(self, names: Container[str]) -> Iterator[tuple[str, Field]]:
+        """Yields every (state name, field) this changes in the states of these names, each once."""
         for name, writes in self.states.items():
-            for key in writes.fields():
-                yield name, key
+            if name in names:
+                yield from zip(repeat(name), writes.fields(), strict=False)
 
     def then(self, later: WriteSet) -> None:
         """Composes the changes of a later transaction into this."""

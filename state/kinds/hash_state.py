@@ -133,6 +133,8 @@ class HashState(KeyedState[Value]):
         is_plain = self._is_counting and keys and self._are_plain(keys, self.field_type)
         if is_plain and self._changes().hold(keys, deltas):
             return
+        if self.value_type is ValueType.FLOAT and not self.fields_expire and self._add_plain_floats(keys, deltas):
+            return
         for field, by in zip(keys, deltas, strict=True):
             self.increment(field, by)
 

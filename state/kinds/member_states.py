@@ -191,8 +191,10 @@ class SortedSetState(KeyedState[Item]):
             TypeError, ValueError: as `increment`; some scores may already be incremented. Or these are not two columns
                 of one length.
         """
-        for member, by in zip(*self._columns("increment_many", members, amounts), strict=True):
-            self.increment(member, by)
+        keys, deltas = self._columns("increment_many", members, amounts)
+        if self.retention.is_ranked or not self._add_plain_floats(keys, deltas):
+            for member, by in zip(keys, deltas, strict=True):
+                self.increment(member, by)
 
     def increment(self, member: Item, by: float = 1.0) -> None:
         """Adds `by` to a member's score, starting from 0 if it is missing.

@@ -23,7 +23,7 @@ from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
-from state.values.value_form import ValueForm, check_scale, form_of
+from state.values.value_form import ValueForm, are_scalable, check_scale, form_of
 from state.values.whole import is_whole
 
 _TYPES: dict[ValueType, type[Any]] = {
@@ -147,6 +147,8 @@ class StateHandle(Generic[Declared]):
     def first_wrong_increment(self, amounts: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that cannot be added, and why; the state need not be open."""
         are_ints = self.value_type is ValueType.FLOAT and {*map(type, amounts)} == {int}
+        if self.value_type is ValueType.DECIMAL and are_scalable(amounts, self.scale):
+            return None
         if self._form is None and self._are_plain(amounts, ValueType.INT if are_ints else self.value_type):
             return None
         return first_wrong(amounts, self._check_delta)
@@ -303,6 +305,24 @@ class StateHandle(Generic[Declared]):
         if self.kind not in _MEMBERS and not self._are_plain(values, self.value_type):
             return False
         writes.puts.update(zip(fields, values, strict=True))
+        return True
+
+    def _add_plain_floats(self, fields: list[Any], amounts: list[Any]) -> bool:
+        """Adds columns at once if single calls would add all of them as floats; returns whether it did."""
+        kinds = {*map(type, amounts)}
+        if kinds == {int} and -(2**53) <= min(amounts) <= max(amounts) <= 2**53:
+            amounts = list(map(float, amounts))
+        elif kinds != {float} or not all(map(math.isfinite, amounts)):
+            return False
+        writes = self._open()
+        if writes.puts or writes.deletes or not self._are_plain(fields, self.field_type):
+            return False
+        increments = writes.increments
+        for field, by in zip(fields, amounts, strict=True):
+            if (known := increments.get(field)) is None:
+                increments[field] = [by]
+            else:
+                known[0] += by
         return True
 
     def _add(self, field: Field, by: Any) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any
 
 from state.codec import is_valid_text
@@ -14,6 +14,7 @@ from state.troubles import Trouble
 from state.values.state_kind import MAX_INTEGER, ValueType
 from state.values.whole import is_whole
 
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 SCALE_MAX = 15
 """Most digits after the point: an integer in state has 15 digits in full."""
 
@@ -55,42 +56,36 @@ def scaled(value: Any, scale: int) -> int:
 
     A float is refused because it rarely is the number that was meant.
     """
-    if type(value) is int:
-        units = value * _power(scale)
-    elif type(value) is Decimal:
-        units = _units(value, scale)
-    else:
+    if type(value) is not int and type(value) is not Decimal:
         raise TypeError(f"is a {type(value).__name__}; give a Decimal or an int")
-    if not -MAX_INTEGER <= units <= MAX_INTEGER:
-        raise ValueError(f"is outside ±{unscaled(MAX_INTEGER, scale)}")
+    number = Decimal(value)
+    if not number.is_finite():
+        raise ValueError("is not a finite number")
+    if number.copy_abs() > _MOST[scale]:
+        raise ValueError(f"is outside ±{_MOST[scale]}")
+    shifted = number.scaleb(scale, _EXACT)
+    units = int(shifted)
+    if units != shifted:
+        raise ValueError(f"has more than {scale} digits after the point; round it first")
     return units
 
 
-def _units(value: Decimal, scale: int) -> int:
-    sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        raise ValueError("is not a finite number")  # noqa: TRY004 - the type is right
-    if not any(digits):
-        return 0
-    if value.adjusted() > len(str(MAX_INTEGER)):
-        raise ValueError(f"is outside ±{unscaled(MAX_INTEGER, scale)}")
-    whole = int("".join(map(str, digits)))
-    shift = exponent + scale
-    if shift < 0:
-        whole, rest = divmod(whole, _power(-shift)) if -shift <= len(digits) else (0, 1)
-        if rest:
-            raise ValueError(f"has more than {scale} digits after the point; round it first")
-        shift = 0
-    return (-1 if sign else 1) * whole * _power(shift)
-
-
-def _power(exponent: int) -> int:
-    return int(10**exponent)
+def are_scalable(values: Iterable[Any], scale: int) -> bool:
+    """Returns whether `scaled` takes every value."""
+    try:
+        for value in values:
+            scaled(value, scale)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def unscaled(units: int, scale: int) -> Decimal:
     """Inverse of `scaled`: always with `scale` digits after the point, whatever the decimal context."""
     return Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -scale))
+
+
+_MOST = tuple(unscaled(MAX_INTEGER, scale) for scale in range(SCALE_MAX + 1))
 
 
 def canonical_json(value: Any) -> str:

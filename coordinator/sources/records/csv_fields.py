@@ -136,7 +136,7 @@ class CsvFields(RecordFormat):
     def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
         if type(self).row is not CsvFields.row or type(self).rows is not CsvFields.rows or not records:
             return None
-        content = b"\n".join(records)
+        content = b"\n".join([*records, b""]).replace(b"\r\n", b"\n")[:-1]
         if b"\r" in content or content.count(b"\n") >= len(records) or self.dialect.options["escapechar"]:
             return None  # a value or the end of a row may hold a line break
         try:

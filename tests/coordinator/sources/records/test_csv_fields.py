@@ -96,3 +96,9 @@ def test_a_format_pickles_with_its_dialect() -> None:
 def test_what_cannot_be_read_is_refused_when_the_topology_is_built(make: Any, message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         make()
+
+
+def test_rows_that_end_as_the_csv_module_writes_them_are_made_columns_of() -> None:
+    fields = CsvFields(["a", "b"], {"a": int, "b": str})
+    assert fields.make_columns([b"1,x\r", b'2,"y"\r', b"3,z"]) == [[1, 2, 3], ["x", "y", "z"]]
+    assert fields.make_columns([b"1,x\r", b"2,y\rz"]) is None
