@@ -2,7 +2,7 @@
 PYTHON_ENV := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE # or each of the many processes that tests start compiles the four packages again
 
-.PHONY: help demo check test nightly typing matrix lint docs bench chaos model clean
+.PHONY: help demo check gate test nightly typing matrix lint docs bench chaos model clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -21,6 +21,10 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 		-m "not spark and not redis and not kafka and not slow and not nightly and not chaos" \
 		tests/test_architecture.py tests/state tests/coordinated_bolt tests/committers tests/golden \
 		tests/coordinator/transactional/machine $(ARGS)
+
+gate:  ## the tests that a change reaches, the nearest first, for five minutes: make gate ARGS='--since HEAD~3'
+	@tools/bootstrap.sh java redis-server
+	$(PYTHON_ENV) -m tools.reach $(ARGS)
 
 test:  ## what every change must pass, in about 25 minutes on two cores: make test ARGS='-k commit'
 	@tools/bootstrap.sh java redis-server maven prometheus go spin
