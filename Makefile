@@ -24,7 +24,7 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 
 gate:  ## the tests that a change reaches, the nearest first, for five minutes: make gate ARGS='--since HEAD~3'
 	@tools/bootstrap.sh java redis-server
-	$(PYTHON_ENV) -m tools.reach $(ARGS)
+	$(PYTHON_ENV) -m tests.reach $(ARGS)
 
 test:  ## what every change must pass, in about 25 minutes on two cores: make test ARGS='-k commit'
 	@tools/bootstrap.sh java redis-server maven prometheus go spin

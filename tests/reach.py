@@ -4,9 +4,9 @@ A test file is as near as the number of imports between it and what has changed.
 in ``tests/``) come first, since any change may break a rule. How long each file takes is kept in
 ``tests/durations.json``; what does not fit into the time is left to ``make test``, and counted.
 
-    python -m tools.reach --since origin/main --minutes 5 -- -x
-    python -m tools.reach --record junit.xml     # after a whole `make test ARGS=--junitxml=junit.xml`
-    python -m tools.reach --slower junit.xml     # names the files that take longer than they did
+    python -m tests.reach --since origin/main --minutes 5 -- -x
+    python -m tests.reach --record junit.xml     # after a whole `make test ARGS=--junitxml=junit.xml`
+    python -m tests.reach --slower junit.xml     # names the files that take longer than they did
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def slower(before: Mapping[str, float], now: Mapping[str, float]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Chooses and runs the tests, or takes down how long they take."""
-    parser = argparse.ArgumentParser(prog="python -m tools.reach", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.reach", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--since", default="HEAD", help="revision that the change is compared with (default HEAD)")
     parser.add_argument("--minutes", type=float, default=5.0, help="(default %(default)s)")
     parser.add_argument("--list", action="store_true", help="only list the files")
