@@ -125,7 +125,7 @@ def test_a_slow_start_counts_against_nobody_and_is_said_everywhere(field: Make) 
     said = cluster.finished(job, 60)
     assert "waiting for executors: 0 registered" in job.complaint()
     assert (said["attempts"], said["failed_attempts"], said.get("quarantined", [])) == (60, 0, [])
-    assert said["waves"] == 2, "none was halved"
+    assert said["waves"] == 4, "4, 8, 16 and 32 attempts: none was halved"
 
 
 @pytest.mark.nightly
