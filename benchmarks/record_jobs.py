@@ -19,7 +19,7 @@ from typing import Any
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TextFiles, run, stream
+from coordinator import TextFiles, TransactionalTopologyBuilder, run, stream
 from coordinator.sources import CsvFiles, Inputs, JsonFields, JsonLines, ParquetFiles
 from state import HashState, HyperLogLogState, SetState, SortedSetState, StreamState
 
@@ -136,8 +136,6 @@ class StoreSums(BaseBatchBolt, ICommitter):
 
 def summed_by_classes(source: Any) -> Any:
     """The same job as classes."""
-    from coordinator import TransactionalTopologyBuilder
-
     builder = TransactionalTopologyBuilder("records", "input", source)
     builder.set_bolt("add", AddUp()).shuffle_grouping("input")
     builder.set_bolt("store", StoreSums()).fields_grouping("add", ["day"])
@@ -197,27 +195,12 @@ class Alert(BaseBatchBolt, ICommitter):
             self.alerts.append(entry)
 
 
-def csv_source(folder: str) -> Any:
-    """Of the rows in CSV."""
-    return CsvFiles(f"{folder}/rows.csv", FIELDS, 1000)
-
-
-def json_source(folder: str) -> Any:
-    """Of the rows in JSON Lines."""
-    return JsonLines(f"{folder}/rows.jsonl", FIELDS, 1000)
-
-
-def parquet_source(folder: str) -> Any:
-    """Of two columns of the rows in Parquet."""
-    return ParquetFiles(f"{folder}/rows.parquet", ["day", "amount"], 10_000)
-
-
 OURS: Mapping[str, Callable[[str], Any]] = {
     "text": by_text,
-    "csv": lambda source: summed(csv_source(source)),
-    "csv classes": lambda source: summed_by_classes(csv_source(source)),
-    "json": lambda source: summed(json_source(source)),
-    "parquet": lambda source: summed(parquet_source(source)),
+    "csv": lambda folder: summed(CsvFiles(f"{folder}/rows.csv", FIELDS, 1000)),
+    "csv classes": lambda folder: summed_by_classes(CsvFiles(f"{folder}/rows.csv", FIELDS, 1000)),
+    "json": lambda folder: summed(JsonLines(f"{folder}/rows.jsonl", FIELDS, 1000)),
+    "parquet": lambda folder: summed(ParquetFiles(f"{folder}/rows.parquet", ["day", "amount"], 10_000)),
     "kafka": lambda source: summed(from_kafka(source)),
     "orders": orders,
 }

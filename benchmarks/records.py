@@ -79,7 +79,7 @@ def measured(
 
 @contextmanager
 def topics(counts: Sequence[int]) -> Iterator[dict[int, str]]:
-    """Starts a broker and yields count -> the source of a topic with so many rows."""
+    """Starts a broker and yields count -> the source of a topic with that many rows."""
     from confluent_kafka import Producer
 
     from tests.support.kafka.broker import Broker
