@@ -76,7 +76,7 @@ def test_the_reference_shows_a_call_as_users_write_it() -> None:
     page = api_docs.render()
 
     assert "```text\nListState(\n" in page
-    assert "```text\nSetState(name: str, value: type | str = str)\n```" in page
+    assert "```text\nSetState(name: str, value: FieldGiven = str)\n```" in page
     assert "**`emitted(stream_id: str = 'default') -> list[list[Any]]`**" in page
     assert "[snapshot](#snapshot-1)" in page  # the heading Snapshot has taken #snapshot
 

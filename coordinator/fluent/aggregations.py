@@ -26,7 +26,7 @@ from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle
 from state.kinds.value_states import ValueState
 from state.values.first_wrong import Wrong
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import StateKind, TupleType, ValueType
 
 EXACT = Context(prec=5_000, traps=[Inexact, InvalidOperation, Overflow])
 """Adds Decimals without rounding them; Python's own context keeps 28 digits."""
@@ -39,7 +39,8 @@ class Aggregation(ABC):
 
     Attributes:
         said: how the user has asked for it; messages show it.
-        group: the fields that tell what belongs together: the part, then the key, as far as there are any.
+        part: the field that tells the part of the state; None if it has no parts.
+        key: the fields that tell the key, a tuple if there are several; none if all rows belong together.
         takes: the fields of the values that it aggregates.
         kinds: the kinds of state that it can be kept in.
         value_types: and what these may hold.
@@ -49,7 +50,8 @@ class Aggregation(ABC):
     """
 
     said: str
-    group: tuple[str, ...]
+    part: str | None
+    key: tuple[str, ...]
     takes: tuple[str, ...]
 
     kinds: ClassVar[tuple[StateKind, ...]] = (StateKind.HASH, StateKind.VALUE)
@@ -57,6 +59,11 @@ class Aggregation(ABC):
     combines: ClassVar[bool] = True
     compares: ClassVar[bool] = False
     reads: ClassVar[bool] = True
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The fields that tell what belongs together: the part, then the key, as far as there are any."""
+        return self.key if self.part is None else (self.part, *self.key)
 
     @property
     def sent(self) -> tuple[str, ...]:
@@ -77,7 +84,7 @@ class Aggregation(ABC):
         """Returns the first value of a field that it cannot take, even if others are better, and why."""
         return None
 
-    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
+    def fitted(self, into: DeclaredState) -> DeclaredState:
         """Returns the state to keep it in (driver).
 
         Raises:
@@ -91,9 +98,30 @@ class Aggregation(ABC):
                 f"fields of {into!r} expire at times that only a class can give, in put(..., expire_at=...); commit "
                 "one, or give a state whose fields stay, or whose parts expire, as in .per(...)"
             )
-        if (into.kind is StateKind.VALUE) is not (key is None):
-            raise self.wrong(f"key {key!r} does not fit {into!r}; only a ValueState has, and needs, the key None")
-        return _read_ahead(into, key) if self.reads else into
+        if (into.kind is StateKind.VALUE) is bool(self.key):
+            shown = ", ".join(map(repr, self.key)) or None
+            raise self.wrong(f"key {shown} does not fit {into!r}; only a ValueState has, and needs, the key None")
+        keyed = self._of_keys(into)
+        return self._read_ahead(keyed) if self.reads else keyed
+
+    def _of_keys(self, into: DeclaredState) -> DeclaredState:
+        """Returns the state for these keys: the one type of fields that it declares holds for each value of a tuple."""
+        handle, width = into.template if isinstance(into, StateFamily) else into, len(self.key)
+        if isinstance(declared := handle.field_type, TupleType):
+            if len(declared.types) != width:
+                raise self.wrong(
+                    f"{into!r} has tuples of {declared.value} for keys; name {len(declared.types)} fields as the key"
+                )
+        elif width > 1:
+            handle = handle.of_tuples(width)
+            return replaced(into, handle) if isinstance(into, StateFamily) else handle
+        return into
+
+    def _read_ahead(self, state: DeclaredState) -> DeclaredState:
+        """Returns a state that reads for a whole group of transactions at once, if its keys are in tuple fields."""
+        if not isinstance(state, KeyedState) or not self.key or state.prefetched_by:
+            return state
+        return copy.copy(state).prefetch(*self.key)
 
     def wrong(self, text: str) -> TopologyError:
         """Returns the error about how it was asked for."""
@@ -131,6 +159,13 @@ class Aggregation(ABC):
     def _values(self, values: ColumnLists) -> Iterable[Any]:
         return values[0]
 
+    def divided(self, columns: ColumnLists) -> tuple[list[Any] | None, list[Any], ColumnLists]:
+        """Returns the parts of rows, if the state has parts, their keys, and all other columns."""
+        parts, rest = (None, columns) if self.part is None else (columns[0], columns[1:])
+        width = len(self.key)
+        keys = rest[0] if width == 1 else list(zip(*rest[:width], strict=True)) if width else [None] * len(columns[0])
+        return parts, keys, rest[width:]
+
     def _groups(self, group: ColumnLists) -> Iterable[Any]:
         """Returns the group of each row; without end if there is only one."""
         if not group:
@@ -152,14 +187,14 @@ class Summing(Aggregation):
     value_types: ClassVar[tuple[ValueType, ...]] = _NUMBERS
     reads = False
 
-    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
+    def fitted(self, into: DeclaredState) -> DeclaredState:
         handle = into.template if isinstance(into, StateFamily) else into
         if handle.retention.is_ranked:
             raise self.wrong(
                 f"{into!r} keeps its best members only, so the sum of another may be gone; leave its limit out: what "
                 "is added up is ranked all the same"
             )
-        return super().fitted(into, key)
+        return super().fitted(into)
 
     def start(self) -> Any:
         return defaultdict(int)
@@ -212,7 +247,7 @@ class Extreme(Aggregation):
     least: bool
 
     compares = True
-    value_types = (*_NUMBERS, ValueType.STR, ValueType.BYTES)
+    value_types = (*_NUMBERS, ValueType.STR, ValueType.BYTES, ValueType.DATE)
 
     def merged(self, one: Any, other: Any) -> Any:
         return min(one, other) if self.least else max(one, other)
@@ -276,15 +311,13 @@ class KeysOnly(Aggregation):
 
     combines = False
 
-    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
-        return _read_ahead(into, key)
+    def fitted(self, into: DeclaredState) -> DeclaredState:
+        return self._read_ahead(self._of_keys(into))
 
 
-def _read_ahead(state: DeclaredState, key: str | None) -> DeclaredState:
-    """Returns a state that reads for a whole group of transactions at once, if its keys are in a tuple field."""
-    if not isinstance(state, KeyedState) or key is None or state.prefetched_by:
-        return state
-    return copy.copy(state).prefetch(key)
+def replaced(family: StateFamily[Any], template: StateHandle[Any]) -> StateFamily[Any]:
+    """Returns a state with the same parts, each like another template."""
+    return template.per(family.part_name, family.part_type.value, expire_at=family.expire_at)
 
 
 def _stored(state: Any, keys: Iterable[Any]) -> dict[Any, Any]:

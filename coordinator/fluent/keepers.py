@@ -17,7 +17,6 @@ from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import Explained, place_of
 from state.kinds.handles import GivenStates
-from state.kinds.state_family import StateFamily
 
 
 class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
@@ -30,7 +29,6 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
         self.given_states = {"state": kept.state}
         self.made_at = place_of(kept.aggregation.said)
         self._kept = kept
-        self._has_parts = isinstance(kept.state, StateFamily)
         self._batches: list[TupleBatch] = []
 
     def execute_batch(self, batch: TupleBatch) -> None:
@@ -44,10 +42,8 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
             columns = columns_of(self._batches, aggregation.sent)
             if not aggregation.combines:  # or it has been done
                 self._kept.check(dict(zip(aggregation.sent, columns, strict=True)))
-            parts = columns.pop(0) if self._has_parts else None
-            if len(aggregation.group) == self._has_parts:  # there is no key
-                columns.insert(0, [None] * len(columns[0]))
-            for state, (keys, *values) in parts_of(self.state, parts, columns):
+            parts, all_keys, rest = aggregation.divided(columns)
+            for state, (keys, *values) in parts_of(self.state, parts, [all_keys, *rest]):
                 aggregation.write(state, keys, values)
 
 
@@ -90,10 +86,11 @@ class Lookup(PipedBolt, GivenStates, ICommitter):
 
     def _found(self, columns: ColumnLists) -> list[Any]:
         by = self._keys.aggregation.group
-        *part, keys = (columns[self._fields.index(name)] for name in by)
-        self._keys.check(dict(zip(by, (*part, keys), strict=True)))
+        given = [columns[self._fields.index(name)] for name in by]
+        self._keys.check(dict(zip(by, given, strict=True)))
+        parts, keys, _ = self._keys.aggregation.divided(given)
         found: list[Any] = [None] * len(keys)
-        for state, (some, places) in parts_of(self.state, part[0] if part else None, [keys, list(range(len(keys)))]):
+        for state, (some, places) in parts_of(self.state, parts, [keys, list(range(len(keys)))]):
             for place, value in zip(places, self.looked_up(state, some), strict=True):
                 found[place] = value
         return found

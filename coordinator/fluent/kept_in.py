@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import compress
@@ -117,13 +117,13 @@ class KeptIn:
     def _wrong(self, columns: Mapping[str, list[Any]]) -> Iterator[tuple[str, Wrong]]:
         """Yields a field and what is wrong with it, of those that are given."""
         aggregation, state = self.aggregation, self.state
-        keys: Sequence[str] = aggregation.group
         found: list[tuple[str, Wrong | None]] = []
         if isinstance(state, StateFamily):
-            part, *keys = keys
+            part = aggregation.part or ""
             found += [(part, state.first_wrong_part(columns[part]))] if part in columns else []
             state = state.template
-        found += [(key, state.first_wrong_field(columns[key])) for key in keys if key in columns]
+        keys = ((place, key) for place, key in enumerate(aggregation.key) if key in columns)
+        found += [(key, state.first_wrong_field(columns[key], place)) for place, key in keys]
         taken = (name for name in aggregation.takes if name in columns)
         found += [(name, aggregation.first_wrong(state, name, columns[name])) for name in taken]
         yield from ((name, wrong) for name, wrong in found if wrong is not None)

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any
 
 from coordinated_bolt.streams.tuples import cut
-from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.aggregations import Aggregation, replaced
 from coordinator.fluent.row_steps import ColumnLists
 from state.codec import is_valid_text
 from state.kinds.handles import DeclaredState
@@ -18,7 +18,7 @@ from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle, check_most
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
-from state.values.value_form import canonical_json
+from state.values.value_form import canonical_json, stored_bytes
 
 _AS_IT_IS = frozenset({int, bool, str, NoneType})
 """Types whose values JSON keeps, if a text is valid; of others, each value is looked at."""
@@ -34,16 +34,14 @@ class Ranking(Aggregation):
     kinds = (StateKind.SORTED_SET,)
     reads = False
 
-    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
-        handle = Aggregation.fitted(self, into.template if isinstance(into, StateFamily) else into, key)
+    def fitted(self, into: DeclaredState) -> DeclaredState:
+        handle = Aggregation.fitted(self, into.template if isinstance(into, StateFamily) else into)
         assert isinstance(handle, StateHandle)
         bounded = copy.copy(handle)
         bounded.retention = Retention(KeptEnd.HIGHEST, check_most(f"top of state {into.name!r}", self.most))
         if handle.retention not in (KEEP_ALL, bounded.retention):
             raise self.wrong(f"{into!r} keeps other members than the highest {self.most}; leave its limit out")
-        if isinstance(into, StateFamily):
-            return bounded.per(into.part_name, into.part_type.value, expire_at=into.expire_at)
-        return bounded
+        return replaced(into, bounded) if isinstance(into, StateFamily) else bounded
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
         rows = dict(zip(self._groups(group), values[0], strict=False))
@@ -61,12 +59,12 @@ class Ranking(Aggregation):
     def columns(self, combined: Any) -> list[Any]:
         parts: dict[Any, list[Any]] = {}
         for key in combined:
-            parts.setdefault(key[0] if len(self.group) == 2 else None, []).append(key)
+            parts.setdefault(None if self.part is None else key[0], []).append(key)
 
         def rank(key: Any) -> Any:
             """Orders as the state does, which keeps the members that are last by their bytes if scores are equal."""
-            member = key[1] if len(self.group) == 2 else key
-            return combined[key], member if isinstance(member, bytes) else str(member).encode()
+            member = key if self.part is None else key[1] if len(self.key) == 1 else key[1:]
+            return combined[key], stored_bytes(member)
 
         best = (nlargest(self.most, self._candidates(combined, keys), rank) for keys in parts.values())
         return Aggregation.columns(self, {key: combined[key] for keys in best for key in keys})

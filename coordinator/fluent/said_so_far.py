@@ -41,31 +41,29 @@ class SaidSoFar:
     def kept(
         self,
         kind: Callable[..., Aggregation],
-        key: str | None,
+        key: Fields | None,
         into: DeclaredState,
         takes: Iterable[str] = (),
         **more: Any,
     ) -> KeptIn:
         """Returns an aggregation with a state that fits."""
-        aggregation = kind(said_here(), self.group(key, into), tuple(takes), **more)
+        aggregation = kind(said_here(), *self.group(key, into), tuple(takes), **more)
         named = self.given((*aggregation.group, *aggregation.takes))
-        state = aggregation.fitted(into, key)
+        state = aggregation.fitted(into)
         kept = KeptIn(aggregation, state, {name: self.node.origin_of(name) for name in named})
         kept.check_declared()
         return kept
 
-    def group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
-        """Returns the fields that tell the part of a state, if it has parts, and the key."""
+    def group(self, key: Fields | None, into: DeclaredState) -> tuple[str | None, tuple[str, ...]]:
+        """Returns the field that tells the part of a state, if it has parts, and those of the key."""
         if not isinstance(into, StateHandle | StateFamily):
             raise self.wrong(f"{into!r} is not a state; give one, as in HashState('counts')")
-        if not isinstance(key, str | None):
-            raise self.wrong(
-                f"key {key!r} is a {type(key).__name__}; name one field, and to group by several, first make one of "
-                "them, as in key_by(lambda a, b: f'{a}|{b}', of=['a', 'b'])"
-            )
+        names = () if key is None else names_in(key)
+        if (key is not None and not names) or len({*names}) < len(names):
+            raise self.wrong(f"key {key!r} names no fields, or one twice; give a field, a list of fields, or None")
         if isinstance(into, StateFamily) and into.expire_at is not None:
             self.modules.add(module_of(into.expire_at))
-        return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
+        return into.part_name if isinstance(into, StateFamily) else None, names
 
     def given(self, names: Fields | None) -> tuple[str, ...]:
         """Returns the fields that are named, or else all."""

@@ -169,29 +169,31 @@ class Stream:
                 raise self._said.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
         return self._to(MergedRows(), self.fields, "merged", *ends)
 
-    def count_by(self, key: str | None, *, into: DeclaredState) -> Stream:
+    def count_by(self, key: Fields | None, *, into: DeclaredState) -> Stream:
         """Counts the rows for each value of a field.
 
         Args:
-            key: the field; None for all rows together, in a `ValueState`.
+            key: the field, or a list of several: keys are tuples then, and Redis has ``ann|2026-11-21``. The type that
+                the state declares for its fields, ``str`` unless it says otherwise, holds for each of them; give
+                ``field=(str, date)`` if they differ. None for all rows together, in a `ValueState`.
             into: a `HashState` or `SortedSetState`, or one with ``per``: its parts are then chosen by the field of
                 that name, so ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
         """
         return self._keep(Counting, key, into, takes=self.fields[:1])
 
-    def sum_by(self, key: str | None, value: str, *, into: DeclaredState) -> Stream:
+    def sum_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Stream:
         """Adds up a field for each value of another; `key` and `into` are as of `count_by`."""
         return self._keep(Summing, key, into, takes=[value])
 
-    def min_by(self, key: str | None, value: str, *, into: DeclaredState) -> Stream:
+    def min_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Stream:
         """Keeps the least value of a field for each value of another, in a `HashState`; `key` is as of `count_by`."""
         return self._keep(Extreme, key, into, takes=[value], least=True)
 
-    def max_by(self, key: str | None, value: str, *, into: DeclaredState) -> Stream:
+    def max_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Stream:
         """Keeps the greatest value of a field for each value of another, as `min_by`."""
         return self._keep(Extreme, key, into, takes=[value], least=False)
 
-    def latest_by(self, key: str | None, order: str, *, into: DeclaredState, of: Fields | None = None) -> Stream:
+    def latest_by(self, key: Fields | None, order: str, *, into: DeclaredState, of: Fields | None = None) -> Stream:
         """Keeps, for each value of a field, the row that is greatest in another, as a JSON object.
 
         Args:
@@ -200,13 +202,13 @@ class Stream:
             into: ``HashState(…, "json")``; an object has the field `order` and those of `of`.
             of: the fields to keep; without it, all but the key and the part.
         """
-        group = self._said.group(key, into)
-        others = self._said.given(of) if of is not None else [f for f in self.fields if f not in group]
+        part, keys = self._said.group(key, into)
+        others = self._said.given(of) if of is not None else [f for f in self.fields if f not in (part, *keys)]
         return self._keep(Latest, key, into, takes=dict.fromkeys([order, *others]))
 
     def reduce_by(
         self,
-        key: str | None,
+        key: Fields | None,
         function: Callable[..., Any],
         initial: Any,
         *,
@@ -229,24 +231,24 @@ class Stream:
         called, takes = self._said.function(function), self._said.given(of)
         return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
 
-    def top(self, most: int, member: str, *, by: str, into: DeclaredState) -> Stream:
+    def top(self, most: int, member: Fields, *, by: str, into: DeclaredState) -> Stream:
         """Keeps the highest scores of all transactions, in a `SortedSetState` that is cut to that many members.
 
         A member counts with its best score. To rank by sums, use `sum_by` into a `SortedSetState` without a limit.
 
         Args:
             most: how many members stay.
-            member: the field of the members.
+            member: the field of the members, or a list of several, as of `count_by`.
             by: the field of the scores.
             into: a `SortedSetState`, in which the limit need not be declared.
         """
         return self._keep(Ranking, member, into, takes=[by], most=most)
 
-    def distinct_by(self, key: str, *, into: DeclaredState, to: str | None = None) -> Stream:
+    def distinct_by(self, key: Fields, *, into: DeclaredState, to: str | None = None) -> Stream:
         """Keeps which values a field has had, and returns the stream of the rows that were the first with theirs.
 
         Args:
-            key: the field.
+            key: the field, or a list of several, as of `count_by`.
             into: a `SetState`, exact; or a `HyperLogLogState`, an estimate of their number, which knows no first rows.
             to: passes on all rows, with a field of this name that says whether they were the first.
         """
@@ -255,7 +257,9 @@ class Stream:
             return self._to(kept, (), into.name)
         return self._passed(FirstOnly, into, key, to, kept=kept)
 
-    def enrich(self, state: DeclaredState, by: str, to: str, *, as_of: Literal["transaction"] | None = None) -> Stream:
+    def enrich(
+        self, state: DeclaredState, by: Fields, to: str, *, as_of: Literal["transaction"] | None = None
+    ) -> Stream:
         """Adds a field with what a state of this topology holds.
 
         The state has to be complete by then: it is written from inputs that are read `first`, and these rows are of
@@ -263,7 +267,8 @@ class Stream:
 
         Args:
             state: a `HashState` that another step, or a committer of yours, writes.
-            by: the field to look up; the part of a state that has parts is chosen by the field of that name.
+            by: the field to look up, or a list of several, as of `count_by`; the part of a state that has parts is
+                chosen by the field of that name.
             to: the new field; None where nothing is stored.
             as_of: "transaction" looks into any state, as the transactions before have left it, whatever was in them.
 
@@ -354,7 +359,7 @@ class Stream:
     def _to(self, what: Said, fields: tuple[str, ...], label: str, *others: StreamNode, **types: Any) -> Stream:
         return Stream(self._said.next(what, fields, label, *others, **types))
 
-    def _keep(self, kind: Callable[..., Aggregation], key: str | None, into: DeclaredState, **more: Any) -> Stream:
+    def _keep(self, kind: Callable[..., Aggregation], key: Fields | None, into: DeclaredState, **more: Any) -> Stream:
         self._to(self._said.kept(kind, key, into, **more), self.fields, into.name)
         return self
 
@@ -362,7 +367,7 @@ class Stream:
         self,
         kind: type[Lookup],
         state: DeclaredState,
-        key: str,
+        key: Fields,
         to: str | None,
         *,
         kept: KeptIn | None = None,
@@ -373,4 +378,4 @@ class Stream:
             raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
         what = PassedBy(kind, keys, to is not None, kept, is_of_any)
-        return self._to(what, fields, f"enrich_{key}" if kept is None else state.name)
+        return self._to(what, fields, f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name)

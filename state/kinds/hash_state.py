@@ -8,11 +8,26 @@ from typing import Any, SupportsIndex, overload
 from state.commits.write_set import WriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, Number, Value, declared_type
+from state.kinds.state_handle import FieldGiven, Number, Value
 from state.values.expiry import When, expiry_ms
-from state.values.state_kind import MAX_INTEGER, Field, StateKind, ValueType
+from state.values.state_kind import MAX_INTEGER, FieldType, GivenField, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
+
+
+class _InOtherForm:
+    """Stands for the type of fields that are never stored as they are given."""
+
+
+def _is_in_range(field: int) -> bool:
+    return _MIN_INTEGER <= field <= MAX_INTEGER
+
+
+_PLAIN: dict[FieldType, tuple[type[Any], Callable[[Any], bool]]] = {
+    ValueType.STR: (str, str.isascii),
+    ValueType.INT: (int, _is_in_range),
+    ValueType.BYTES: (bytes, bool),
+}
 
 
 class HashState(KeyedState[Value]):
@@ -21,7 +36,8 @@ class HashState(KeyedState[Value]):
     Args:
         name: state name.
         value: type of the values: ``int``, ``float``, ``str``, ``bytes``, ``Decimal`` or ``"json"``; or its name.
-        field: type of the fields, ``str``, ``int`` or ``bytes``, or its name.
+        field: type of the fields, ``str``, ``int``, ``bytes`` or ``date``, or its name. Or several but bytes, as in
+            ``(str, date)``: fields are tuples then, and Redis has ``ann|2026-11-21``.
         scale: of Decimals, the digits after the point; they are kept as integers of the smallest unit, so that any
             client reads 12.34 as 1234.
         fields_expire: whether fields may be given a time at which they go, see `put`. That takes Redis 7.4 or Valkey 9,
@@ -35,7 +51,7 @@ class HashState(KeyedState[Value]):
         self,
         name: str,
         value: type[Value] = ...,
-        field: type | str = str,
+        field: FieldGiven = str,
         *,
         scale: int | None = None,
         fields_expire: bool = False,
@@ -46,7 +62,7 @@ class HashState(KeyedState[Value]):
         self: HashState[Any],
         name: str,
         value: str,
-        field: type | str = str,
+        field: FieldGiven = str,
         *,
         scale: int | None = None,
         fields_expire: bool = False,
@@ -56,20 +72,18 @@ class HashState(KeyedState[Value]):
         self,
         name: str,
         value: type | str = int,
-        field: type | str = str,
+        field: FieldGiven = str,
         *,
         scale: int | None = None,
         fields_expire: bool = False,
     ) -> None:
         super().__init__(name)
         self._declare_value("value", value, scale)
-        self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
+        self._declare_field("field", field)
         self.fields_expire = fields_expire
         self._is_counting = False
         self._counts: dict[Any, int] | None = None
-        self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
-        fine: dict[type[Any], Callable[[Any], bool]] = {str: str.isascii, int: _is_in_range, bytes: bool}
-        self._is_fine = fine[self._plain_field]
+        self._plain_field, self._is_fine = _PLAIN.get(self.field_type, (_InOtherForm, bool))
 
     def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
@@ -84,7 +98,7 @@ class HashState(KeyedState[Value]):
     def _stop_counting(self) -> None:
         self._is_counting, self._counts = False, None
 
-    def increment(self: HashState[Number], field: Field | SupportsIndex, by: Number | SupportsIndex = 1) -> None:
+    def increment(self: HashState[Number], field: GivenField | SupportsIndex, by: Number | SupportsIndex = 1) -> None:
         """Adds `by` to a field, starting from 0 if it is missing; the hot path of most committers.
 
         Raises:
@@ -112,11 +126,11 @@ class HashState(KeyedState[Value]):
                 "put values, or count in parts that expire, as in per(...)"
             )
         by = self._check_delta(by)
-        self._add(self._check("field", field, self.field_type), by)
+        self._add(self._to_field("field", field), by)
 
     def increment_many(
         self: HashState[Number],
-        fields: Mapping[Any, Number] | Iterable[Field | SupportsIndex],
+        fields: Mapping[Any, Number] | Iterable[GivenField | SupportsIndex],
         amounts: Iterable[Number | SupportsIndex] | None = None,
     ) -> None:
         """Adds to many fields; like calling `increment` for each, but many times faster.
@@ -130,7 +144,7 @@ class HashState(KeyedState[Value]):
                 of one length.
         """
         keys, deltas = self._columns("increment_many", fields, amounts)
-        is_plain = self._is_counting and keys and self._are_plain(keys, self.field_type)
+        is_plain = self._is_counting and keys and self._are_plain_fields(keys)
         if is_plain and self._changes().hold(keys, deltas):
             return
         if self.value_type is ValueType.FLOAT and not self.fields_expire and self._add_plain_floats(keys, deltas):
@@ -138,7 +152,7 @@ class HashState(KeyedState[Value]):
         for field, by in zip(keys, deltas, strict=True):
             self.increment(field, by)
 
-    def put(self, field: Field | SupportsIndex, value: Value, *, expire_at: When | None = None) -> None:
+    def put(self, field: GivenField | SupportsIndex, value: Value, *, expire_at: When | None = None) -> None:
         """Sets a field.
 
         Args:
@@ -153,14 +167,14 @@ class HashState(KeyedState[Value]):
         """
         expires_ms = None if expire_at is None else self._expiry_ms(expire_at, [field])
         value = self._to_stored("value", value)
-        checked, writes = self._check("field", field, self.field_type), self._open()
+        checked, writes = self._to_field("field", field), self._open()
         writes.put(checked, value)
         writes.expire([checked], expires_ms)
         self._stop_counting()
 
     def put_many(
         self,
-        fields: Mapping[Any, Value] | Iterable[Field | SupportsIndex],
+        fields: Mapping[Any, Value] | Iterable[GivenField | SupportsIndex],
         values: Iterable[Value] | None = None,
         *,
         expire_at: When | None = None,
@@ -191,12 +205,12 @@ class HashState(KeyedState[Value]):
             raise TypeError(f"{said}, but its fields do not expire; declare it with fields_expire=True")
         return expiry_ms(expire_at, said)
 
-    def delete(self, field: Field | SupportsIndex) -> None:
+    def delete(self, field: GivenField | SupportsIndex) -> None:
         """Removes a field if it exists."""
-        self._open().delete(self._check("field", field, self.field_type))
+        self._open().delete(self._to_field("field", field))
         self._stop_counting()
 
-    def get(self, field: Field | SupportsIndex) -> Value | None:
+    def get(self, field: GivenField | SupportsIndex) -> Value | None:
         """Returns the field's value, or None.
 
         Raises:
@@ -206,16 +220,15 @@ class HashState(KeyedState[Value]):
         (value,) = self.get_many([field]).values()
         return value
 
-    def get_many(self, fields: Iterable[Field | SupportsIndex]) -> dict[Any, Value | None]:
+    def get_many(self, fields: Iterable[GivenField | SupportsIndex]) -> dict[Any, Value | None]:
         """Returns field -> value or None, in one round trip.
 
         Raises:
             StaleReadError, StateRefusedError: as `get`.
         """
-        wanted = list(dict.fromkeys(self._checked("field", list(fields))))
+        wanted = list(dict.fromkeys(self._to_fields("field", list(fields))))
         found = self._read(wanted) if wanted else {}
-        return {field: None if value is MISSING else self._from_stored(value) for field, value in found.items()}
-
-
-def _is_in_range(field: int) -> bool:
-    return _MIN_INTEGER <= field <= MAX_INTEGER
+        return {
+            self._from_field(field): None if value is MISSING else self._from_stored(value)
+            for field, value in found.items()
+        }

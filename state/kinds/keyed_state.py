@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Self
 
 from state.errors import TopologyError
 from state.kinds.session import WaitingValues
 from state.kinds.state_handle import Declared, StateHandle
-from state.values.state_kind import Field
+from state.values.state_kind import Field, TupleType
 
 
 class KeyedState(StateHandle[Declared]):
@@ -23,7 +24,8 @@ class KeyedState(StateHandle[Declared]):
         for, and those that were announced in vain do no harm.
 
         Args:
-            tuple_fields: one or more; each belongs to a stream the committer is subscribed to.
+            tuple_fields: one or more; each belongs to a stream the committer is subscribed to. For keys that are
+                tuples, one for each of their values, all of one stream.
 
         Raises:
             TopologyError: none is given, or one is not a name; or the state cannot be read.
@@ -35,6 +37,11 @@ class KeyedState(StateHandle[Declared]):
             )
         if self.retention.is_ranked:
             raise TopologyError(f"state {self.name!r} is bounded and cannot be read, so there is nothing to prefetch")
+        if isinstance(self.field_type, TupleType) and len(tuple_fields) != len(self.field_type.types):
+            raise TopologyError(
+                f"prefetch of state {self.name!r} was given {tuple_fields!r}, but its keys are tuples of "
+                f"{self.field_type.value}; give one name for each of their values"
+            )
         self.prefetched_by = tuple_fields
         return self
 
@@ -46,12 +53,19 @@ class KeyedState(StateHandle[Declared]):
 
     def _prefetched(self, waiting: WaitingValues) -> Iterator[Field]:
         """Gives the keys in what waits; values that cannot be keys are for `finish_batch` to complain of."""
-        for values in waiting(self.prefetched_by):
-            if self._are_plain(values, self.field_type):
+        columns = waiting(self.prefetched_by)
+        for values in columns if not isinstance(self.field_type, TupleType) else _tuples(columns, self.field_type):
+            if self._are_plain_fields(values):
                 yield from values
                 continue
             for value in values:
                 try:
-                    yield self._check("field", value, self.field_type)
+                    yield self._to_field("field", value)
                 except (TypeError, ValueError):
                     continue
+
+
+def _tuples(columns: Iterator[Sequence[Any]], declared: TupleType) -> Iterator[Sequence[Any]]:
+    """Yields columns of tuples, made of one column for each of their values."""
+    while some := list(islice(columns, len(declared.types))):
+        yield list(zip(*some, strict=False))

@@ -8,7 +8,7 @@ from typing import Any, overload
 from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, Item, StateHandle, check_most, declared_type
+from state.kinds.state_handle import FieldGiven, Item, StateHandle, check_most
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 
@@ -18,7 +18,7 @@ class SetState(KeyedState[Item]):
 
     Args:
         name: state name.
-        value: type of the members, ``str``, ``int`` or ``bytes``, or its name.
+        value: type of the members, as of the fields of a `HashState`.
     """
 
     kind = StateKind.SET
@@ -27,16 +27,15 @@ class SetState(KeyedState[Item]):
     def __init__(self, name: str, value: type[Item] = ...) -> None: ...
 
     @overload
-    def __init__(self: SetState[Any], name: str, value: str) -> None: ...
+    def __init__(self: SetState[Any], name: str, value: str | tuple[type | str, ...]) -> None: ...
 
-    def __init__(self, name: str, value: type | str = str) -> None:
+    def __init__(self, name: str, value: FieldGiven = str) -> None:
         super().__init__(name)
-        self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
-        self.value_type = self.stored_type = self.field_type
+        self._declare_field("member", value)
 
     def add(self, member: Item) -> None:
         """Adds `member` to the set."""
-        self._open().put(self._check("member", member, self.field_type), True)
+        self._open().put(self._to_field("member", member), True)
 
     def add_many(self, members: Iterable[Item]) -> None:
         """Adds many members; like calling `add` for each, but many times faster.
@@ -51,7 +50,7 @@ class SetState(KeyedState[Item]):
 
     def remove(self, member: Item) -> None:
         """Removes `member` if it is in the set."""
-        self._open().delete(self._check("member", member, self.field_type))
+        self._open().delete(self._to_field("member", member))
 
     def contains(self, member: Item) -> bool:
         """Returns whether `member` is in the set.
@@ -64,9 +63,9 @@ class SetState(KeyedState[Item]):
 
     def contains_many(self, members: Iterable[Item]) -> dict[Item, bool]:
         """Returns member -> whether it is in the set, in one round trip."""
-        wanted = list(dict.fromkeys(self._checked("member", list(members))))
+        wanted = list(dict.fromkeys(self._to_fields("member", list(members))))
         found: dict[Any, Any] = self._read(wanted) if wanted else {}
-        return {member: value is not MISSING for member, value in found.items()}
+        return {self._from_field(member): value is not MISSING for member, value in found.items()}
 
 
 class HyperLogLogState(StateHandle[Item]):
@@ -77,7 +76,7 @@ class HyperLogLogState(StateHandle[Item]):
 
     Args:
         name: state name.
-        value: type of the members, ``str``, ``int`` or ``bytes``, or its name.
+        value: type of the members, as of the fields of a `HashState`.
     """
 
     kind = StateKind.HYPERLOGLOG
@@ -86,12 +85,11 @@ class HyperLogLogState(StateHandle[Item]):
     def __init__(self, name: str, value: type[Item] = ...) -> None: ...
 
     @overload
-    def __init__(self: HyperLogLogState[Any], name: str, value: str) -> None: ...
+    def __init__(self: HyperLogLogState[Any], name: str, value: str | tuple[type | str, ...]) -> None: ...
 
-    def __init__(self, name: str, value: type | str = str) -> None:
+    def __init__(self, name: str, value: FieldGiven = str) -> None:
         super().__init__(name)
-        self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
-        self.value_type = self.stored_type = self.field_type
+        self._declare_field("member", value)
 
     def add(self, member: Item) -> None:
         """Counts `member`, unless it was counted before.
@@ -99,7 +97,7 @@ class HyperLogLogState(StateHandle[Item]):
         Raises:
             TypeError, ValueError: the member has the wrong type or is out of range.
         """
-        self._open().put(self._check("member", member, self.field_type), True)
+        self._open().put(self._to_field("member", member), True)
 
     def add_many(self, members: Iterable[Item]) -> None:
         """Counts many members; like calling `add` for each, but many times faster.
@@ -118,7 +116,7 @@ class SortedSetState(KeyedState[Item]):
 
     Args:
         name: state name.
-        value: type of the members, ``str``, ``int`` or ``bytes``, or its name.
+        value: type of the members, as of the fields of a `HashState`.
         keep_highest: how many members stay: each commit cuts off those with the lowest scores, of equal ones the first
             by their bytes. Such a state takes only `put` and `put_many`, which then keep a member's best score: what
             depends on a member that may have been cut off would depend on when the cut was made.
@@ -138,20 +136,25 @@ class SortedSetState(KeyedState[Item]):
 
     @overload
     def __init__(
-        self, name: str, value: str, *, keep_highest: int | None = None, keep_lowest: int | None = None
+        self: SortedSetState[Any],
+        name: str,
+        value: str | tuple[type | str, ...],
+        *,
+        keep_highest: int | None = None,
+        keep_lowest: int | None = None,
     ) -> None: ...
 
     def __init__(
         self,
         name: str,
-        value: type | str = str,
+        value: FieldGiven = str,
         *,
         keep_highest: int | None = None,
         keep_lowest: int | None = None,
     ) -> None:
         super().__init__(name)
         self.retention = _retention(name, keep_highest, keep_lowest)
-        self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
+        self._declare_field("member", value)
 
     def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
         return None if self._are_plain(values, ValueType.FLOAT) else first_wrong(values, self._score)
@@ -165,7 +168,7 @@ class SortedSetState(KeyedState[Item]):
         score = self._score(score)
         if self.retention.is_ranked:
             score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
-        self._open().put(self._check("member", member, self.field_type), score)
+        self._open().put(self._to_field("member", member), score)
 
     def put_many(self, members: Mapping[Item, float] | Iterable[Item], scores: Iterable[float] | None = None) -> None:
         """Sets the scores of many members; like calling `put` for each in order, but many times faster.
@@ -204,7 +207,7 @@ class SortedSetState(KeyedState[Item]):
         """
         self._refuse_if_bounded("increment")
         by = self._check_delta(by)
-        self._add(self._check("member", member, self.field_type), by)
+        self._add(self._to_field("member", member), by)
 
     def remove(self, member: Item) -> None:
         """Removes `member` if it exists.
@@ -213,7 +216,7 @@ class SortedSetState(KeyedState[Item]):
             TypeError, ValueError: the member has the wrong type; or the set is bounded.
         """
         self._refuse_if_bounded("remove")
-        self._open().delete(self._check("member", member, self.field_type))
+        self._open().delete(self._to_field("member", member))
 
     def score(self, member: Item) -> float | None:
         """Returns the member's score, or None.
@@ -223,7 +226,7 @@ class SortedSetState(KeyedState[Item]):
             TypeError: the set is bounded.
         """
         self._refuse_if_bounded("score")
-        (value,) = self._read([self._check("member", member, self.field_type)]).values()
+        (value,) = self._read([self._to_field("member", member)]).values()
         return None if value is MISSING else float(value)
 
     def _score(self, score: Any) -> Any:

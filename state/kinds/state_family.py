@@ -20,7 +20,7 @@ from state.keys import RESERVED_NAME, check_name, member_name, split_member
 from state.kinds.session import StateSession
 from state.values.expiry import When, expiry_ms
 from state.values.first_wrong import Wrong, first_wrong
-from state.values.state_kind import Retention, StateKind, ValueType
+from state.values.state_kind import FieldType, Retention, StateKind, ValueType
 
 
 class PartTemplate(Protocol):
@@ -29,7 +29,7 @@ class PartTemplate(Protocol):
     name: str
     kind: StateKind
     value_type: ValueType
-    field_type: ValueType
+    field_type: FieldType
     fields_expire: bool
     prefetched_by: tuple[str, ...]
     retention: Retention
@@ -112,7 +112,7 @@ class StateFamily(Generic[Handle]):
         return self.template.value_type
 
     @property
-    def field_type(self) -> ValueType:
+    def field_type(self) -> FieldType:
         """The type of the fields of each part."""
         return self.template.field_type
 

@@ -6,6 +6,7 @@ bool is refused.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Mapping, Sequence, Set
 from decimal import Decimal
@@ -22,8 +23,19 @@ from state.kinds.session import StateSession
 from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
 from state.values.first_wrong import Wrong, first_wrong
-from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
-from state.values.value_form import ValueForm, are_scalable, check_scale, form_of
+from state.values.state_kind import (
+    FIELD_TYPES,
+    KEEP_ALL,
+    MAX_INTEGER,
+    TUPLE_TYPES,
+    Field,
+    FieldType,
+    Retention,
+    StateKind,
+    TupleType,
+    ValueType,
+)
+from state.values.value_form import ValueForm, are_scalable, check_scale, form_of, piece_text
 from state.values.whole import is_whole
 
 _TYPES: dict[ValueType, type[Any]] = {
@@ -48,6 +60,10 @@ else:
 Number = TypeVar("Number", bound=int | float | Decimal)
 
 
+FieldGiven = type | str | tuple[type | str, ...]
+"""How the type of fields or members is declared: a type, its name, or several of them for tuples."""
+
+
 class _DeclaringAlias(GenericAlias):
     """``HashState[float]`` at run time: a call of it declares floats."""
 
@@ -69,7 +85,8 @@ class StateHandle(Generic[Declared]):
     kind: StateKind
     value_type: ValueType
     stored_type: ValueType
-    field_type: ValueType
+    field_type: FieldType
+    stored_field_type: ValueType = ValueType.STR
     scale = 0
     retention: Retention = KEEP_ALL
     fields_expire = False
@@ -89,6 +106,7 @@ class StateHandle(Generic[Declared]):
         self._write_set: WriteSet | None = None
         self._writes: StateWrites | None = None
         self._form: ValueForm | None = None
+        self._field_form: ValueForm | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self._is_declared = True
@@ -110,6 +128,12 @@ class StateHandle(Generic[Declared]):
             TopologyError: an argument is not valid.
         """
         return StateFamily(self, part_name, part, expire_at)
+
+    def of_tuples(self, width: int) -> Self:
+        """Returns this state for fields, or members, that are tuples, each of whose values has its declared type."""
+        made = copy.copy(self)
+        made._declare_field("key", (self.field_type.value,) * width)  # noqa: SLF001 - of its own kind
+        return made
 
     def bind(self, session: StateSession) -> Self:
         """Returns a live copy that follows `session`; called by the executor for every instance."""
@@ -135,14 +159,18 @@ class StateHandle(Generic[Declared]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def first_wrong_field(self, fields: Sequence[Any]) -> Wrong | None:
+    def first_wrong_field(self, fields: Sequence[Any], place: int | None = None) -> Wrong | None:
         """Returns the first of many that has no type of a field, or member, and why; the state need not be open.
 
-        What else may be wrong is found when it is written: fields of one type that are equal are the same field.
+        With a place, these are what stands there in fields that are tuples. What else may be wrong is found when it is
+        written: fields of one type that are equal are the same field.
         """
-        if {*map(type, fields)} <= {_TYPES[self.field_type]}:
+        if place is not None and isinstance(self.field_type, TupleType):
+            declared = self.field_type.types[place]
+            return first_wrong(fields, lambda value: piece_text(value, declared))
+        if self._field_form is None and {*map(type, fields)} <= {_TYPES[self.stored_field_type]}:
             return None
-        return first_wrong(fields, lambda field: self._check("field", field, self.field_type))
+        return first_wrong(fields, lambda field: self._to_field("field", field))
 
     def first_wrong_increment(self, amounts: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that cannot be added, and why; the state need not be open."""
@@ -188,13 +216,22 @@ class StateHandle(Generic[Declared]):
         return self._session.read(self.name, self.kind, self.stored_type, fields)
 
     def _to_stored(self, what: str, value: Any) -> Any:
-        if self._form is None:
-            return self._check(what, value, self.value_type)
+        return self._formed(self._form, self.value_type, what, value)
+
+    def _to_field(self, what: str, field: Any) -> Any:
+        return self._formed(self._field_form, self.field_type, what, field)
+
+    def _from_field(self, stored: Any) -> Any:
+        return stored if self._field_form is None else self._field_form.from_stored(stored)
+
+    def _formed(self, form: ValueForm | None, declared: FieldType, what: str, value: Any) -> Any:
+        if form is None:
+            return self._check(what, value, declared.stored)
         try:
-            return self._form.to_stored(_as_int(value))
+            return form.to_stored(_as_int(value))
         except (TypeError, ValueError) as error:
             raise type(error)(
-                f"state {self.name!r} was given {what} {value!r:.100}, but declares {self.value_type.value}: {error}"
+                f"state {self.name!r} was given {what} {value!r:.100}, but declares {declared.value}: {error}"
             ) from None
 
     def _from_stored(self, stored: Any) -> Any:
@@ -205,6 +242,21 @@ class StateHandle(Generic[Declared]):
         self.stored_type = self.value_type.stored
         self.scale = check_scale(f"state {self.name!r}", self.value_type, scale)
         self._form = form_of(self.value_type, self.scale)
+
+    def _declare_field(self, what: str, field: FieldGiven) -> None:
+        said = f"{what} of state {self.name!r}"
+        if isinstance(field, tuple):
+            if len(field) < 2:
+                raise TopologyError(
+                    f"{said} is declared as a tuple of {len(field)}; give two types or more, or one type"
+                )
+            self.field_type = TupleType(tuple(declared_type(said, each, TUPLE_TYPES) for each in field))
+        else:
+            self.field_type = declared_type(said, field, FIELD_TYPES)
+        self.stored_field_type = self.field_type.stored
+        self._field_form = form_of(self.field_type)
+        if self.kind in _MEMBERS:
+            self.value_type = self.stored_type = self.stored_field_type
 
     def _check(self, what: str, value: Any, declared: ValueType) -> Any:
         """Returns `value` if it has exactly the declared type and can be stored; integer-like values become ints."""
@@ -237,11 +289,15 @@ class StateHandle(Generic[Declared]):
             case _:
                 return True
 
-    def _checked(self, what: str, fields: list[Any]) -> list[Any]:
-        """Returns fields or members, each as by `_check`."""
-        if self._are_plain(fields, self.field_type):
+    def _to_fields(self, what: str, fields: list[Any]) -> list[Any]:
+        """Returns fields or members, each as by `_to_field`."""
+        if self._are_plain_fields(fields):
             return fields
-        return [self._check(what, field, self.field_type) for field in fields]
+        return [self._to_field(what, field) for field in fields]
+
+    def _are_plain_fields(self, fields: Collection[Any]) -> bool:
+        """Returns whether `_to_field` would return every field unchanged."""
+        return self._field_form is None and self._are_plain(fields, self.stored_field_type)
 
     def _as_float(self, what: str, value: Any) -> Any:
         """Returns the float that equals an integer, and anything else unchanged.
@@ -298,7 +354,7 @@ class StateHandle(Generic[Declared]):
     def _put_plain(self, fields: list[Any], values: list[Any]) -> bool:
         """Puts columns at once if single calls would keep all of them as they are; returns whether it did."""
         writes = self._open()
-        if writes.increments or writes.deletes or not self._are_plain(fields, self.field_type):
+        if writes.increments or writes.deletes or not self._are_plain_fields(fields):
             return False
         if self._form is not None or self.retention.is_ranked:
             return False
@@ -315,7 +371,7 @@ class StateHandle(Generic[Declared]):
         elif kinds != {float} or not all(map(math.isfinite, amounts)):
             return False
         writes = self._open()
-        if writes.puts or writes.deletes or not self._are_plain(fields, self.field_type):
+        if writes.puts or writes.deletes or not self._are_plain_fields(fields):
             return False
         increments = writes.increments
         for field, by in zip(fields, amounts, strict=True):
@@ -359,7 +415,3 @@ def check_most(what: str, most: object) -> int:
     if not is_whole(most, 1, KEPT_MAX):
         raise TopologyError(f"{what} is {most!r}; give an integer from 1 to {KEPT_MAX:,}")
     return most
-
-
-FIELD_TYPES = (ValueType.STR, ValueType.INT, ValueType.BYTES)
-"""What fields and members can be."""

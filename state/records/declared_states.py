@@ -17,7 +17,7 @@ from typing import Self
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.keys import Keys, split_member
 from state.kinds.state_family import PartType, part_of_text
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import FieldType, StateKind, ValueType, field_type_of
 
 HASH = "hash"
 _WHOLE = ""
@@ -40,7 +40,7 @@ class DescribedState:
     name: str
     kind: StateKind
     value_type: ValueType
-    field_type: ValueType
+    field_type: FieldType
     scale: int = 0
     keep: str = ""
     part_type: PartType | None = None
@@ -69,7 +69,7 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
                 str(name),
                 StateKind(each["kind"]),
                 ValueType(each["value"]),
-                ValueType(each["field"]),
+                field_type_of(each["field"]),
                 int(each.get("scale", 0)),
                 str(each.get("keep", "")),
                 PartType(each["parts"]) if "parts" in each else None,

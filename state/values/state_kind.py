@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
@@ -10,6 +11,9 @@ MAX_INTEGER = 2**53 - 1
 """Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
 
 Field = str | bytes | int
+"""A field or member, as it is stored."""
+GivenField = Field | date | tuple[str | int | date, ...]
+"""And as users give it."""
 VALUE_FIELD = ""
 """The only field of a `ValueState` or a `ListState`."""
 
@@ -34,7 +38,8 @@ class StateKind(StrEnum):
 class ValueType(StrEnum):
     """Declared type of a state's values.
 
-    The last two are kept as one of the others (`stored`): a Decimal as an integer of its smallest units, JSON as text.
+    The last three are kept as one of the others (`stored`): a Decimal as an integer of its smallest units, JSON and a
+    date as text.
     """
 
     INT = "int"
@@ -43,6 +48,7 @@ class ValueType(StrEnum):
     BYTES = "bytes"
     DECIMAL = "Decimal"
     JSON = "json"
+    DATE = "date"
 
     @property
     def stored(self) -> ValueType:
@@ -50,7 +56,33 @@ class ValueType(StrEnum):
         return _STORED.get(self, self)
 
 
-_STORED = {ValueType.DECIMAL: ValueType.INT, ValueType.JSON: ValueType.STR}
+_STORED = {ValueType.DECIMAL: ValueType.INT, ValueType.JSON: ValueType.STR, ValueType.DATE: ValueType.STR}
+FIELD_TYPES = (ValueType.STR, ValueType.INT, ValueType.BYTES, ValueType.DATE)
+"""What fields and members can be."""
+TUPLE_TYPES = (ValueType.STR, ValueType.INT, ValueType.DATE)
+"""What they can be made of, if of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """Declared type of fields, or members, that are tuples; kept as text, as in ``ann|2026-11-21``."""
+
+    types: tuple[ValueType, ...]
+    stored = ValueType.STR
+
+    @property
+    def value(self) -> str:
+        """Its name, as in "str|date"."""
+        return "|".join(self.types)
+
+
+FieldType = ValueType | TupleType
+
+
+def field_type_of(name: str) -> FieldType:
+    """Inverse of ``value``, or a ValueError."""
+    types = tuple(map(ValueType, name.split("|")))
+    return TupleType(types) if len(types) > 1 else types[0]
 
 
 class KeptEnd(StrEnum):

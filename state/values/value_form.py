@@ -1,17 +1,19 @@
-"""Values that Redis keeps in another form than they are given: Decimals as integers, JSON as text."""
+"""What Redis keeps in another form than it is given: Decimals as integers; dates, JSON and tuples as text."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from functools import partial
 from typing import Any
 
 from state.codec import is_valid_text
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
-from state.values.state_kind import MAX_INTEGER, ValueType
+from state.values.state_kind import MAX_INTEGER, FieldType, TupleType, ValueType
 from state.values.whole import is_whole
 
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
@@ -21,15 +23,22 @@ SCALE_MAX = 15
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """How handles write a user's values (executor), and how they are read back."""
+    """How handles write a user's values, or fields (executor), and how they are read back.
+
+    What cannot be written is a TypeError or a ValueError that says why.
+    """
 
     to_stored: Callable[[Any], Any]
     from_stored: Callable[[Any], Any]
 
 
-def form_of(value_type: ValueType, scale: int = 0) -> ValueForm | None:
+def form_of(declared: FieldType, scale: int = 0) -> ValueForm | None:
     """Returns the form of a declared type; None if values are written as they are."""
-    match value_type:
+    match declared:
+        case TupleType():
+            return ValueForm(partial(tuple_text, declared=declared), partial(tuple_of, declared=declared))
+        case ValueType.DATE:
+            return ValueForm(_date_text, _date_of)
         case ValueType.DECIMAL:
             return ValueForm(lambda value: scaled(value, scale), lambda stored: unscaled(stored, scale))
         case ValueType.JSON:
@@ -102,7 +111,68 @@ def canonical_json(value: Any) -> str:
     return text
 
 
-def decode_stored(stored: bytes, declared: ValueType, where: str, scale: int = 0) -> Any:
+def tuple_text(field: Any, declared: TupleType) -> str:
+    """Returns the text of a tuple: what it is made of, with ``|`` between; in texts, ``%`` and ``|`` are quoted."""
+    types = declared.types
+    if not isinstance(field, tuple) or len(field) != len(types):
+        raise TypeError(f"give a tuple of {len(types)} values")
+    return "|".join([piece_text(*each) for each in zip(field, types, strict=True)])
+
+
+def stored_bytes(field: Any) -> bytes:
+    """Returns how Redis has a field, or member, that its state takes."""
+    if isinstance(field, bytes):
+        return field
+    return ("|".join(_quoted(str(each)) for each in field) if isinstance(field, tuple) else str(field)).encode()
+
+
+def tuple_of(text: str, declared: TupleType) -> tuple[Any, ...]:
+    """Inverse of `tuple_text`, or a ValueError."""
+    field = tuple(_of_piece(*each) for each in zip(text.split("|"), declared.types, strict=True))
+    if tuple_text(field, declared) != text:
+        raise ValueError(f"{text!r} is not how {field!r} is written")
+    return field
+
+
+def piece_text(value: Any, declared: ValueType) -> str:
+    """Returns how one of the values of a tuple is written."""
+    if declared is ValueType.DATE:
+        return _date_text(value)
+    if type(value) is int and declared is ValueType.INT:
+        if not -MAX_INTEGER <= value <= MAX_INTEGER:
+            raise ValueError(f"{value} is outside ±{MAX_INTEGER}")
+        return str(value)
+    if type(value) is not str or declared is ValueType.INT:
+        raise TypeError(f"{value!r:.100} is of type {type(value).__name__}, not {declared.value}")
+    if not is_valid_text(value):
+        raise ValueError(f"{value!r:.100} is not valid Unicode")
+    return _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("%", "%25").replace("|", "%7C")
+
+
+def _of_piece(text: str, declared: ValueType) -> Any:
+    if declared is ValueType.STR:
+        return text.replace("%7C", "|").replace("%25", "%")
+    return int(text) if declared is ValueType.INT else _date_of(text)
+
+
+def _date_text(value: Any) -> str:
+    if type(value) is not date:
+        raise TypeError(f"{value!r:.100} is of type {type(value).__name__}, not date")
+    return value.isoformat()
+
+
+def _date_of(text: str) -> date:
+    found = date.fromisoformat(text)
+    if found.isoformat() != text:
+        raise ValueError(f"{text!r} is not how {found} is written")
+    return found
+
+
+def decode_stored(stored: bytes, declared: FieldType, where: str, scale: int = 0) -> Any:
     """Returns a stored value, field or member in its declared type; a refusal says `where` it is."""
     try:
         match declared:
@@ -114,10 +184,9 @@ def decode_stored(stored: bytes, declared: ValueType, where: str, scale: int = 0
                 return stored.decode()
             case ValueType.BYTES:
                 return stored
-            case ValueType.DECIMAL | ValueType.JSON:
-                form = form_of(declared, scale)
-                assert form is not None
-                return form.from_stored(int(stored) if declared is ValueType.DECIMAL else stored.decode())
+        form = form_of(declared, scale)
+        assert form is not None
+        return form.from_stored(int(stored) if declared is ValueType.DECIMAL else stored.decode())
     except ValueError:
         raise StateRefusedError(
             f"{where} holds {stored[:100]!r}, but is declared as {declared.value}; correct the value, or declare the "

@@ -114,6 +114,12 @@ def test_the_first_read_takes_along_what_the_whole_group_will_read():
     assert left == {"balances": {"a": 11, "b": 22, "c": 1, "d": 1}}
 
 
+def test_keys_that_are_tuples_are_put_together_of_their_fields():
+    handle = HashState("sums", field=(str, int)).prefetch("who", "n")
+    columns: list[list[Any]] = [["ann", "bob"], [1, "no number"], ["cid"], [3]]
+    assert list(handle._prefetched(lambda names: iter(columns))) == ["ann|1", "cid|3"]
+
+
 def test_answers_and_recorded_reads_are_those_without_prefetching():
     transactions = (["a", "b", "a"], ["c", "a"], ["b"], ["d", "e"])
     states = {"a": 10, "c": 5}

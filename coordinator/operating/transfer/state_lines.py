@@ -22,7 +22,7 @@ from state.records.stored_records import OWN_KINDS, StoredPiece, StreamPosition
 from state.redis_owner.arguments import float_text
 from state.troubles import Trouble
 from state.values.number_text import decimal_of
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import FieldType, StateKind, TupleType, ValueType
 from state.values.value_form import canonical_json, scaled, unscaled
 
 _RAW = "base64"
@@ -138,7 +138,7 @@ def _whole(column: str, line: Mapping[str, Any]) -> int:
     return found
 
 
-def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:
+def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], FieldType, ValueType, int]:
     """Returns the beginning of a state's lines, and the types of its fields and values."""
     if name in OWN_KINDS:
         is_ranked = OWN_KINDS[name] is StateKind.SORTED_SET
@@ -179,7 +179,7 @@ def _packed_entry(pairs: Any, value_type: ValueType, scale: int) -> bytes:
     return pack(fields)
 
 
-def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:
+def to_json(stored: bytes, declared: FieldType, scale: int = 0) -> Any:
     """Returns JSON from which `from_json` makes the same bytes."""
     try:
         value = _decoded(stored, declared, scale)
@@ -189,7 +189,7 @@ def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:
     return value if is_exact else {_RAW: base64.b64encode(stored).decode()}
 
 
-def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
+def from_json(value: Any, declared: FieldType, scale: int = 0) -> bytes:
     """Inverse of `to_json`.
 
     Raises:
@@ -203,7 +203,7 @@ def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
                 return str(value).encode()
             case ValueType.FLOAT if type(value) in (int, float) and float(value) == value:
                 return float_text(float(value)).encode()
-            case ValueType.STR if type(value) is str:
+            case ValueType.STR | ValueType.DATE | TupleType() if type(value) is str:
                 return value.encode()
             case ValueType.DECIMAL if type(value) is str:
                 return str(scaled(decimal_of(value), scale)).encode()
@@ -214,7 +214,7 @@ def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
     raise ValueError(f"{value!r:.100} is not a value of type {declared.value}")
 
 
-def _decoded(stored: bytes, declared: ValueType, scale: int) -> Any:
+def _decoded(stored: bytes, declared: FieldType, scale: int) -> Any:
     match declared:
         case ValueType.INT:
             return int(stored)
@@ -223,7 +223,7 @@ def _decoded(stored: bytes, declared: ValueType, scale: int) -> Any:
             if not math.isfinite(number):
                 raise ValueError("JSON has no such number")
             return number
-        case ValueType.STR:
+        case ValueType.STR | ValueType.DATE | TupleType():
             return stored.decode()
         case ValueType.DECIMAL:
             return str(unscaled(int(stored), scale))

@@ -46,6 +46,43 @@ def test_rows_are_counted_and_summed_into_every_kind_of_state_that_adds():
     }
 
 
+def test_keys_of_several_fields_are_tuples_in_every_kind_of_state():
+    one, two = date(2026, 11, 1), date(2026, 11, 2)
+    s = rows("who what day n", [["ann", "a|p%7C", one, 5], ["bob", "a", one, 7]], [["ann", "a|p%7C", two, 3]])
+    s.sum_by(["who", "what"], "n", into=HashState("sums")).sum_by(
+        ["who", "day"], "n", into=SortedSetState("days", (str, date)).per("what")
+    )
+    s.max_by(["who", "what"], "day", into=HashState("last", date)).latest_by(
+        ["who", "what"], "n", into=HashState("most", "json"), of="n"
+    )
+    s.top(1, ["who", "n"], by="n", into=SortedSetState("best", (str, int)))
+    s.reduce_by(["what", "who"], lambda before, n: before + n, 0, into=HashState("folded"), of="n")
+    first = s.distinct_by(["who", "what"], into=SetState("seen"))
+    first.distinct_by(["who", "what"], into=HyperLogLogState("about"))
+    first.count_by("day", into=HashState("new", field=date))
+    ann, bob = ("ann", "a|p%7C"), ("bob", "a")
+    assert kept(s.topology("several"), "sums", "days", "last", "most", "best", "folded", "seen", "about", "new") == {
+        "sums": {ann: 8, bob: 7},
+        "days": {"a|p%7C": {("ann", one): 5, ("ann", two): 3}, "a": {("bob", one): 7}},
+        "last": {ann: two, bob: one},
+        "most": {ann: {"n": 5}, bob: {"n": 7}},
+        "best": {("bob", 7): 7},
+        "folded": {ann[::-1]: 8, bob[::-1]: 7},
+        "seen": {ann, bob},
+        "about": 2,
+        "new": {one: 2},
+    }
+
+
+def test_a_table_of_several_fields_is_looked_up_by_them():
+    s = rows("who what n", [["ann", "a", 5], ["bob", "a", 7]], [["ann", "a", 3]])
+    totals = HashState("totals")
+    s.sum_by(["who", "what"], "n", into=totals)
+    before = s.enrich(totals, by=["who", "what"], to="before", as_of="transaction")
+    before.map(str, of="before").count_by("before", into=HashState("found"))
+    assert kept(s.topology("looked"), "found") == {"None": 2, "5": 1}
+
+
 def test_decimals_are_summed_exactly():
     paid = rows("who amount", [["ann", Decimal("0.1")], ["ann", Decimal("0.2")]], [["ann", Decimal(3)]])
     topology = paid.sum_by("who", "amount", into=HashState("paid", Decimal, scale=2)).topology("decimals")
@@ -192,8 +229,16 @@ def test_each_key_begins_with_a_copy_of_the_initial_value():
             r"field 'page' is None, .*; map\(<lambda>\) at .*test_aggregations.py:\d+ made it",
         ),
         (
-            lambda s: s.count_by(["page", "day"], into=HashState("h")),
-            r"key \['page', 'day'\] is a list; name one field",
+            lambda s: s.count_by(["page", "page"], into=HashState("h")),
+            r"key \['page', 'page'\] names no fields, or one twice",
+        ),
+        (
+            lambda s: s.count_by(["page", "n"], into=HashState("h")),
+            r"field 'n' is \d+, which count_by at .* cannot take: \d+ is of type int, not str",
+        ),
+        (
+            lambda s: s.count_by("page", into=HashState("h", field=(str, int))),
+            r"has tuples of str\|int for keys; name 2 fields as the key",
         ),
         (
             lambda s: s.map(lambda n: None, of="n").reduce_by("n", max, 0, into=HashState("h", field=int)),

@@ -100,6 +100,12 @@ class TestDeclaration:
             (lambda: HashState("a", field=float), "field of state 'a' is declared as 'float'"),
             (lambda: SetState("a", value="float"), "member of state 'a' is declared as 'float'"),
             (lambda: ValueState("a", value=bool), "declared as 'bool'"),
+            (lambda: HashState("a", field=(str,)), "is declared as a tuple of 1; give two types or more"),
+            (
+                lambda: SetState("a", (str, bytes)),
+                "declared as 'bytes'; use one of str, int, date",
+            ),
+            (lambda: HashState("a", field=(str, int)).prefetch("who"), "but its keys are tuples of str|int"),
         ],
     )
     def test_unusable_declaration_is_refused(self, make, message):

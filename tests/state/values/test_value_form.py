@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from decimal import Decimal, localcontext
 
 import pytest
@@ -11,8 +12,17 @@ from hypothesis import strategies as st
 from state import HashState, ListState, ValueState
 from state.errors import StateRefusedError, TopologyError
 from state.kinds.session import StateSession
-from state.values.state_kind import MAX_INTEGER, ValueType
-from state.values.value_form import SCALE_MAX, canonical_json, decode_stored, scaled, unscaled
+from state.values.state_kind import MAX_INTEGER, TupleType, ValueType, field_type_of
+from state.values.value_form import (
+    SCALE_MAX,
+    canonical_json,
+    decode_stored,
+    scaled,
+    stored_bytes,
+    tuple_of,
+    tuple_text,
+    unscaled,
+)
 from tests.support.stores.written import written
 
 
@@ -156,3 +166,36 @@ def test_text_cannot_be_incremented_though_it_is_json():
 def test_a_stored_value_of_another_form_is_refused(stored, declared):
     with pytest.raises(StateRefusedError, match=f"is declared as {declared.value}"):
         decode_stored(stored, declared, "field 'a' of state 's'", 2)
+
+
+@given(st.tuples(st.text(), st.dates(), st.integers(-MAX_INTEGER, MAX_INTEGER), st.text(alphabet="%|7C25")))
+def test_every_tuple_comes_back_and_no_two_are_written_alike(field):
+    declared = TupleType((ValueType.STR, ValueType.DATE, ValueType.INT, ValueType.STR))
+    text = tuple_text(field, declared)
+    assert tuple_of(text, declared) == field
+    assert text.encode() == stored_bytes(field)
+    assert text.count("|") == 3
+
+
+@pytest.mark.parametrize(
+    ("state", "field", "message"),
+    [
+        (HashState("a", field=(str, int)), ("x", True), "True is of type bool, not int"),
+        (HashState("a", field=(str, int)), ("x", 2**53), "is outside"),
+        (HashState("a", field=(str, int)), ["x", 1], "give a tuple of 2 values"),
+        (HashState("a", field=(str, int)), "x|1", "give a tuple of 2 values"),
+        (HashState("a", field=(str, str)), ("x", "\ud800"), "not valid Unicode"),
+        (HashState("a", field=date), datetime(2026, 11, 21, tzinfo=UTC), "is of type datetime, not date"),
+        (HashState("a", field=date), "2026-11-21", "is of type str, not date"),
+    ],
+)
+def test_a_field_that_is_not_of_its_declared_form_is_refused(state, field, message):
+    wrong = state.first_wrong_field([field])
+    assert wrong is not None
+    assert message in str(wrong.error)
+
+
+@pytest.mark.parametrize("stored", [b"x", b"x|y", b"x|01", b"x|1|2", b"%|1", b"\xff|1", b"20261121|x"])
+def test_a_stored_field_of_another_form_is_refused(stored):
+    with pytest.raises(StateRefusedError, match=r"state 'a' holds .*, but is declared as str\|int"):
+        decode_stored(stored, field_type_of("str|int"), "state 'a'")

@@ -32,7 +32,7 @@ def declaring(*states: DescribedState | str) -> str:
     described = {}
     for each in states:
         state = described_state(each) if isinstance(each, str) else each
-        described[state.name] = {"kind": state.kind, "value": state.value_type, "field": state.field_type}
+        described[state.name] = {"kind": state.kind, "value": state.value_type, "field": state.field_type.value}
         if state.part_type:
             described[state.name]["parts"] = state.part_type
     return json.dumps({"states": described})

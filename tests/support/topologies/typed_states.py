@@ -32,6 +32,9 @@ class KeepTyped(BaseBatchBolt, ICommitter):
     unique = HyperLogLogState("unique")
     seen = SetState("seen", value=int)
     views = HashState("views").per("day", date, expire_at=lambda _: FAR)
+    since = HashState("since", value=date, field=(str, date, int))
+    days = HashState("days", field=date)
+    ranks = SortedSetState("ranks", (str, int))
     visitors = HyperLogLogState("visitors").per("word")
     last = ValueState("last", value=str).per("shard", int)
 
@@ -58,7 +61,11 @@ class KeepTyped(BaseBatchBolt, ICommitter):
             self.recent.append({"base64": word} if number else word)
             self.unique.add(word)
             self.seen.add(number)
-            self.views[date(2026, 11, 21 + number)].increment(word)
+            day = date(2026, 11, 21 + number)
+            self.since.put((f"{word}|%7C", day, number), day)
+            self.days.increment(day)
+            self.views[day].increment(word)
+            self.ranks.increment((word, number))
             self.visitors[word].add(str(self.attempt.txid))
             self.last[number].put(word)
 

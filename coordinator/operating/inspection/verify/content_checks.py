@@ -10,11 +10,13 @@ from functools import partial
 
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.codec import unpack
+from state.errors import StateRefusedError
 from state.keys import Keys
 from state.printable import counted, one_line
 from state.records.declared_states import DescribedState, OwnedKeys, record_types
 from state.records.stored_records import StoredKey
-from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
+from state.values.state_kind import MAX_INTEGER, FieldType, StateKind, ValueType
+from state.values.value_form import decode_stored
 
 SHOWN = 5
 """Most items that one finding names."""
@@ -147,8 +149,8 @@ class ValuesCheck:
         self._keys, self._state = keys, state
         self._faults = Faults()
         self._count = 0
-        self._check_field = _CHECKS[state.field_type]
-        self._check_value = _CHECKS[ValueType.FLOAT if state.kind is StateKind.SORTED_SET else state.value_type]
+        self._check_field = _check_of(state.field_type)
+        self._check_value = _check_of(ValueType.FLOAT if state.kind is StateKind.SORTED_SET else state.value_type)
         if state.kind is StateKind.HYPERLOGLOG:
             self._check_value = _no_hyperloglog
         elif state.kind is StateKind.STREAM:
@@ -226,6 +228,15 @@ def _no_json(stored: bytes) -> str:
     return ""
 
 
+def _not_in_form(declared: FieldType, stored: bytes) -> str:
+    """Returns what is wrong with a date, or a tuple."""
+    try:
+        decode_stored(stored, declared, "")
+    except StateRefusedError:
+        return f"not a {declared.value}"
+    return ""
+
+
 def _no_hyperloglog(stored: bytes) -> str:
     return "" if stored.startswith(b"HYLL") else "not a HyperLogLog"
 
@@ -239,7 +250,7 @@ def _no_entry(no_value: Callable[[bytes], str], packed: bytes) -> str:
     return next(filter(None, (*map(_no_text, fields[::2]), *map(no_value, fields[1::2]))), "")
 
 
-_CHECKS: dict[ValueType, Callable[[bytes], str]] = {
+_CHECKS: dict[FieldType, Callable[[bytes], str]] = {
     ValueType.INT: _no_integer,
     ValueType.FLOAT: _no_float,
     ValueType.STR: _no_text,
@@ -247,3 +258,7 @@ _CHECKS: dict[ValueType, Callable[[bytes], str]] = {
     ValueType.DECIMAL: _no_integer,
     ValueType.JSON: _no_json,
 }
+
+
+def _check_of(declared: FieldType) -> Callable[[bytes], str]:
+    return _CHECKS.get(declared) or partial(_not_in_form, declared)

@@ -106,6 +106,8 @@ def test_lines_are_typed_as_declared(typed):
     assert {"state": "shares", "field": {"base64": "d/ZyZC8x"}, "value": 0.2} in of_state["shares"]
     assert {"state": "shares", "field": {"base64": "b2Rk"}, "value": {"base64": "MS41MA=="}} in of_state["shares"]
     assert {"state": "seen", "member": 6} in of_state["seen"]
+    assert {"state": "since", "field": "wörd/0%7C%257C|2026-11-21|0", "value": "2026-11-21"} in of_state["since"]
+    assert {"state": "days", "field": "2026-11-21", "value": 2} in of_state["days"]
     assert {"state": "views", "part": "2026-11-21", "expires_ms": 4_102_444_800_000} in of_state["views"]
     assert {"state": "views", "part": "2026-11-21", "field": "wörd/0", "value": 2} in of_state["views"]
     assert {"state": "last", "part": 3, "value": "wörd/3"} in of_state["last"]

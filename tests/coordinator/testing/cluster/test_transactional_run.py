@@ -147,7 +147,7 @@ def test_a_part_of_a_state_is_named_as_for_the_command(typed):
         ("views:monday", "part 'monday' of state 'views' is not a date"),
         ("views:2026-11-30", r"state 'views' has no part '2026-11-30'; state\('views'\) has all its parts"),
         ("counts:a", "state 'counts' of topology 'typed' has no parts; name it without 'a'"),
-        ("sums", "topology 'typed' declares no state 'sums'; declared: best, blob, counts, fewest, last, money, notes"),
+        ("sums", "topology 'typed' declares no state 'sums'; declared: best, blob, counts, days, fewest, last, money"),
     ],
 )
 def test_a_state_or_a_part_that_is_not_there_is_refused(typed, name, said):

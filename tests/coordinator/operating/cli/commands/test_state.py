@@ -45,19 +45,22 @@ ended = partial(txbatch, "state")
 
 def test_a_list_shows_every_state_with_its_key_type_and_size_and_for_programs_in_one_line(url: str, output) -> None:
     head, columns, *rows = output(f"state list typed --redis {url}").splitlines()
-    assert head == f"typed on {url}: 13 states, committed up to txid 8"
+    assert head == f"typed on {url}: 16 states, committed up to txid 8"
     assert columns.split() == ["KEY", "KIND", "HOLDS", "ENTRIES"]
     assert {" ".join(row.split()) for row in rows} == {
         "{typed}:best zset, highest 3 str -> score 3",
         "{typed}:blob string bytes 1",
         "{typed}:counts hash str -> int 7",
+        "{typed}:days hash date -> int 7",
         "{typed}:fewest zset, lowest 3 str -> score 3",
         "{typed}:last:<int> string str 7 in 7 parts",
         "{typed}:money hash int -> Decimal(2) 7",
         "{typed}:notes hash str -> json 7",
+        "{typed}:ranks zset str|int -> score 7",
         "{typed}:recent list, last 4 json 4",
         "{typed}:seen set int 7",
         "{typed}:shares hash bytes -> float 7",
+        "{typed}:since hash str|date|int -> date 7",
         "{typed}:unique hyperloglog str 1",
         "{typed}:views:<date> hash str -> int 7 in 7 parts, expiring",
         "{typed}:visitors:<str> hyperloglog str 7 in 7 parts",

@@ -56,7 +56,7 @@ def test_what_a_run_leaves_is_sound(typed):
     verdict = typed.verify()
     assert not faults(verdict)
     (keys,) = [finding.found for finding in verdict.findings if finding.subject == "keys"]
-    assert keys.endswith("31 of them declared states; types match, none expires but those declared to")
+    assert keys.endswith("34 of them declared states; types match, none expires but those declared to")
     assert "hash '{typed}:views': 7 entries, each as declared" in [finding.found for finding in verdict.findings]
 
 
