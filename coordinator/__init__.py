@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from coordinator.proving.prove import prove
     from coordinator.run import run
     from coordinator.run_plain import run_plain
-    from coordinator.sources.files.line_files import TextFiles
+    from coordinator.sources.data_frame_batches import DataFrameBatches
+    from coordinator.sources.files.csv_files import CsvFiles
+    from coordinator.sources.files.follow import Follow
+    from coordinator.sources.files.line_files import JsonLines, TextFiles
+    from coordinator.sources.files.parquet_files import ParquetFiles
+    from coordinator.sources.kafka.kafka_topic import KafkaTopic
+    from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+    from coordinator.sources.redis_streams.redis_streams import RedisStreams
+    from coordinator.sources.several.inputs import Inputs, first
     from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
     from coordinator.spouts.memory import (
         FeederSpout,
@@ -53,6 +61,12 @@ if TYPE_CHECKING:
     from coordinator.trying.bolt_trial import BoltTrial, run_bolt
     from coordinator.watching.statistics.run_report import RunReport
     from coordinator.watching.statistics.run_statistics import RunStatistics
+    from state.errors import TransactionError
+    from state.kinds.hash_state import HashState
+    from state.kinds.member_states import HyperLogLogState, SetState, SortedSetState
+    from state.kinds.stream_state import StreamState
+    from state.kinds.value_states import ListState, ValueState
+    from state.redis_admin.snapshots import snapshot
 
 hand_on_lazily(__name__)
 
@@ -62,22 +76,33 @@ __all__ = [
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
+    "CsvFiles",
+    "DataFrameBatches",
     "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
+    "Follow",
     "FormerInput",
     "FoundMistake",
+    "HashState",
     "HeldPhase",
+    "HyperLogLogState",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "InputChange",
+    "Inputs",
+    "JsonLines",
+    "KafkaTopic",
+    "KafkaTransactionalSpout",
+    "ListState",
     "LocalCluster",
     "MemoryTransactionalSpout",
     "Mistake",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedEmitter",
+    "ParquetFiles",
     "PartitionedCoordinator",
     "PartitionedEmitter",
     "PlainRun",
@@ -85,28 +110,36 @@ __all__ = [
     "PlainStatistics",
     "PlainTopology",
     "Proof",
+    "RedisStreams",
     "RunOptions",
     "RunReport",
     "RunSoFar",
     "RunStatistics",
     "RunStatus",
+    "SetState",
+    "SortedSetState",
     "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
     "SpoutSpec",
     "Stream",
+    "StreamState",
     "TextFiles",
     "Topology",
     "TopologyBuilder",
     "TopologyPlan",
+    "TransactionError",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
+    "ValueState",
     "exactly_once",
+    "first",
     "plan",
     "prove",
     "run",
     "run_bolt",
     "run_plain",
+    "snapshot",
     "start",
     "stream",
 ]

@@ -25,9 +25,7 @@ from pathlib import Path
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
-from coordinator.sources import JsonLines
-from state import HashState, SortedSetState
+from coordinator import HashState, JsonLines, SortedSetState, TransactionalTopologyBuilder
 
 EVENT = {"ts": int, "user": str, "page": str}
 PAUSE_S = 30 * 60

@@ -17,9 +17,7 @@ from pathlib import Path
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
-from coordinator.sources import JsonLines
-from state import HashState, SetState
+from coordinator import HashState, JsonLines, SetState, TransactionalTopologyBuilder
 
 PAYMENT = {"id": str, "customer": str, "cents": int}
 

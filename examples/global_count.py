@@ -17,8 +17,7 @@ Source: storm.starter.TransactionalGlobalCount.
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder
-from state import ValueState
+from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder, ValueState
 
 PARTITIONS = {
     0: ["cat", "dog", "chicken", "cat", "dog", "apple"],

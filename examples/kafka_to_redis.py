@@ -18,10 +18,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
+from coordinator import HashState, KafkaTopic, KafkaTransactionalSpout, TransactionalTopologyBuilder
 from coordinator.sources import TextLine
-from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
-from state import HashState
 
 
 class CountPages(BaseBatchBolt):

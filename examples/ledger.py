@@ -24,9 +24,7 @@ from pathlib import Path
 
 from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
-from coordinator.sources import JsonLines
-from state import HashState
+from coordinator import HashState, JsonLines, TransactionalTopologyBuilder
 
 TRANSFER = {"number": int, "source": str, "target": str, "cents": int}
 BANK = "bank"

@@ -9,13 +9,11 @@ What the short form has no word for stays a class: visits, which end after half 
 become negative.
 """
 
-from coordinator import TextFiles, stream
-from coordinator.sources import CsvFiles, JsonLines
+from coordinator import CsvFiles, HashState, JsonLines, SetState, SortedSetState, TextFiles, stream
 from examples.clickstream import DAY_S, EVENT, CountVisits, date_of
 from examples.dedupe import PAYMENT
 from examples.ledger import TRANSFER, KeepBalances
 from examples.top_k import ORDER, K
-from state import HashState, SetState, SortedSetState
 
 
 def word_count(input, lines_per_batch=1000, topology_id="word_count"):

@@ -22,9 +22,8 @@ from pyspark.sql import SparkSession
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder, exactly_once
+from coordinator import HashState, TransactionalTopologyBuilder, exactly_once
 from coordinator.sources import MicroBatches
-from state import HashState
 
 
 class CountPages(BaseBatchBolt, ICommitter):

@@ -18,9 +18,7 @@ from pathlib import Path
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
-from coordinator.sources import CsvFiles
-from state import SortedSetState
+from coordinator import CsvFiles, SortedSetState, TransactionalTopologyBuilder
 
 ORDER = {"order": str, "product": str, "units": int, "cents": int}
 K = 10

@@ -9,8 +9,7 @@ from collections import Counter
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TextFiles, TransactionalTopologyBuilder
-from state import HashState
+from coordinator import HashState, TextFiles, TransactionalTopologyBuilder
 
 
 class CountWords(BaseBatchBolt):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 LINE_LIMIT = 1_000
@@ -48,6 +48,16 @@ def said_by(error: BaseException, limit: int = LINE_LIMIT) -> str:
 def counted(number: int, noun: str) -> str:
     """Returns "1 tuple" or "2 tuples": the number with its noun, for messages; the plural adds an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def table_lines(rows: Iterable[Sequence[str]], *, right: Container[int] = ()) -> Iterator[str]:
+    """Yields the rows as lines with aligned columns; `right` names the columns whose cells are pushed to the right."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        padded = (cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(cells))
+        yield "  ".join(padded).rstrip()
 
 
 def printable(text: str, *, kept: str = "") -> str:

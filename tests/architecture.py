@@ -38,6 +38,7 @@ RING_OF = {
     "coordinator/engines/spark": "adapters",
     "coordinator/engines/waves": "kernel",
     "coordinator/fluent": "adapters",
+    "coordinator/fluent/stream": "entrances",
     "coordinator/operating": "tools",
     "coordinator/option_checks": "kernel",
     "coordinator/plain": "plain",
@@ -469,8 +470,9 @@ TERMINAL = "coordinator/operating/cli/terminal.py"
 MAY_PRINT = (
     TERMINAL,
     "coordinated_bolt/neighbours.py",
-    "coordinator/operating/cli/entry.py",
-)  # the last two before any import
+    "coordinator/operating/cli/entry.py",  # these two before any import
+    "coordinator/trying/first_rows.py",  # for show(), as printable as a command's
+)
 
 
 def prints(root: Path) -> list[str]:

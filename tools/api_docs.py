@@ -26,6 +26,13 @@ PACKAGES = (
     "coordinator.sources",
     "coordinator.sources.kafka",
 )
+SHORT_FORM = (
+    "stream", "Stream", "TextFiles", "CsvFiles", "JsonLines", "ParquetFiles", "Follow", "KafkaTopic",
+    "KafkaTransactionalSpout", "RedisStreams", "DataFrameBatches", "Inputs", "first", "HashState", "ValueState",
+    "SetState", "SortedSetState", "ListState", "StreamState", "HyperLogLogState", "run", "start", "plan", "snapshot",
+    "LocalCluster", "FixedBatchesSpout", "TransactionError",
+)  # fmt: skip
+"""What a user of the short form needs; all of it is in `coordinator`."""
 HEAD = """# API reference
 
 Everything the four packages and the rooms of sources export: the names you write in a job, and those you meet when you
@@ -52,7 +59,7 @@ def render() -> str:
     """Returns the whole page."""
     packages = [import_module(name) for name in PACKAGES]
     page = _Page(packages)
-    parts = [HEAD, "\n".join(page.contents(package) for package in packages) + "\n"]
+    parts = [HEAD, page.short_form(), "\n".join(page.contents(package) for package in packages) + "\n"]
     shown: set[str] = set()
     for package in packages:
         parts.append(f"## {package.__name__}\n\n{inspect.cleandoc(package.__doc__ or '')}\n")
@@ -80,6 +87,11 @@ class _Page:
                 )  # a second heading that differs only in case gets a number, as on GitHub
                 self._anchors[title] = f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor
                 seen[anchor] += 1
+
+    def short_form(self) -> str:
+        """The names that most jobs need, each a link."""
+        names = " · ".join(map(self._link, SHORT_FORM))
+        return f"**Begin with these**, all of them in `coordinator`, as in `from coordinator import stream`: {names}\n"
 
     def contents(self, package: ModuleType) -> str:
         """A package and its names, each a link."""

@@ -24,12 +24,15 @@ from state.kinds.handles import DeclaredState
 from state.kinds.keyed_state import KeyedState
 from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle
+from state.kinds.stream_state import StreamState
 from state.kinds.value_states import ValueState
-from state.values.first_wrong import Wrong
+from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import StateKind, TupleType, ValueType
+from state.values.value_form import canonical_json
 
 EXACT = Context(prec=5_000, traps=[Inexact, InvalidOperation, Overflow])
 """Adds Decimals without rounding them; Python's own context keeps 28 digits."""
+_KEYLESS = (StateKind.VALUE, StateKind.LIST, StateKind.STREAM)
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
 
 
@@ -67,7 +70,12 @@ class Aggregation(ABC):
 
     @property
     def sent(self) -> tuple[str, ...]:
-        """The fields that travel to the state, those of the group and then those of the values; no name repeats."""
+        """The fields that travel to the state, those of the group and then those of the values.
+
+        No name repeats if rows are combined first; if not, they travel as they are.
+        """
+        if not self.combines:
+            return (*self.group, *self.takes)
         names: list[str] = []
         for wanted in (*self.group, *self._gives):
             name = wanted
@@ -98,7 +106,7 @@ class Aggregation(ABC):
                 f"fields of {into!r} expire at times that only a class can give, in put(..., expire_at=...); commit "
                 "one, or give a state whose fields stay, or whose parts expire, as in .per(...)"
             )
-        if (into.kind is StateKind.VALUE) is bool(self.key):
+        if (into.kind in _KEYLESS) is bool(self.key):
             shown = ", ".join(map(repr, self.key)) or None
             raise self.wrong(f"key {shown} does not fit {into!r}; only a ValueState has, and needs, the key None")
         keyed = self._of_keys(into)
@@ -290,10 +298,6 @@ class Reducing(Aggregation):
 
     combines = False
 
-    @property
-    def sent(self) -> tuple[str, ...]:
-        return (*self.group, *self.takes)
-
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         reduced = _stored(state, keys)
         for key, *row in zip(keys, *values, strict=True):
@@ -303,6 +307,41 @@ class Reducing(Aggregation):
             key = [*reduced][wrong.place]
             raise WrongAnswerError(f"{self.function} returned {cut(reduced[key])} for {cut(key)}: {wrong.error}")
         _store(state, reduced)
+
+
+@dataclass(frozen=True)
+class Appending(Aggregation):
+    """The rows themselves, one after the other: entries of a stream, or items of a list.
+
+    Attributes:
+        is_value: whether an item is the value of the one field; if not, it is an object of all of them.
+    """
+
+    is_value: bool
+
+    combines = False
+    kinds = (StateKind.LIST, StateKind.STREAM)
+    reads = False
+
+    def fitted(self, into: DeclaredState) -> DeclaredState:
+        if into.kind is StateKind.LIST and into.value_type is not ValueType.JSON and not self.is_value:
+            raise self.wrong(
+                f"{into!r} has items of {into.value_type}; name the one field that they are in of='…', or declare "
+                "'json' items, which are objects of several fields"
+            )
+        return super().fitted(into)
+
+    def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
+        is_object = state.kind is StateKind.LIST and not self.is_value
+        return first_wrong(values, canonical_json) if is_object else state.first_wrong_value(values)
+
+    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
+        rows = (dict(zip(self.takes, row, strict=True)) for row in zip(*values, strict=True))
+        if isinstance(state, StreamState):
+            for row in rows:
+                state.append(row)
+        else:
+            state.extend(values[0] if self.is_value else rows)
 
 
 @dataclass(frozen=True)

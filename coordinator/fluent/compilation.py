@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from coordinated_bolt.components.component import streams_of
@@ -17,8 +17,9 @@ from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, G
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
 from coordinator.fluent.keepers import Keeper, Lookup
 from coordinator.fluent.kept_in import FieldOrigin, KeptIn
-from coordinator.fluent.row_steps import FilterStep, MapStep, RowStep
+from coordinator.fluent.row_steps import ChosenFields, FilterStep, MapStep, RowStep
 from coordinator.fluent.user_function import step_of
+from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState, declared_states
@@ -80,6 +81,7 @@ class StreamNode:
         label: names its component.
         parents: whose rows it gets.
         children: who gets its rows.
+        is_shown: whether a user has looked at its rows; it may then be that nobody gets them.
     """
 
     what: Said
@@ -89,6 +91,7 @@ class StreamNode:
     label: str
     parents: tuple[StreamNode, ...] = ()
     children: list[StreamNode] = field(default_factory=list)
+    is_shown: bool = False
 
     def merged(self) -> list[StreamNode]:
         """Returns the nodes whose rows it has; itself, unless it has only merged them."""
@@ -116,11 +119,17 @@ class StreamNode:
         what, parent = self.what, self.parents[0] if self.parents else self
         if isinstance(what, MapStep) and what.layout[self.fields.index(name)] >= len(parent.fields):
             return FieldOrigin(str(what.function))
+        if isinstance(what, ChosenFields):
+            return parent.origin_of(parent.fields[what.positions[self.fields.index(name)]])
         if isinstance(what, RowStep | Refusal | PassedBy) and name in parent.fields:
             origin = parent.origin_of(name)
             is_asked = isinstance(what, FilterStep | Refusal) and parent.fields.index(name) in what.positions
             return origin._replace(is_filtered=origin.is_filtered or is_asked)
         return FieldOrigin(self.said, self.types.get(name))
+
+    def is_end(self) -> bool:
+        """Whether it does something even if nobody gets its rows."""
+        return isinstance(self.what, KeptIn | PassedBy | SentTo)
 
     def is_fused(self) -> bool:
         """Whether it runs, at least by half, where its parent's rows are."""
@@ -168,6 +177,10 @@ class Compilation:
         self._hosts: dict[StreamNode, _Host] = {}
         for node in nodes[1:]:
             self._add(node)
+
+    def component_of(self, node: StreamNode) -> str:
+        """Returns the id of the component that a bolt of the user's, or a step alone in its bolt, has become."""
+        return self._streams[node][0]
 
     def _add(self, node: StreamNode) -> None:
         what, parent, kept = node.what, node.parents[0], node.kept()
@@ -291,17 +304,63 @@ def _grouping(fields: Sequence[str]) -> Grouping:
 
 def _check_ends(nodes: Sequence[StreamNode]) -> None:
     """Refuses a stream that keeps nothing, and steps whose rows nobody gets."""
-    if not any(isinstance(node.what, (KeptIn, PassedBy, SentTo)) for node in nodes):
+    if not any(node.is_end() for node in nodes):
         raise TopologyError(
             f"nothing is kept of the {nodes[0].said}; end it with count_by, sum_by or another aggregation into a "
             "state, or with commit(...)"
         )
     for node in nodes:
-        if not node.children and not isinstance(node.what, (KeptIn, PassedBy, SentTo)):
+        if not node.children and not node.is_end():
             raise TopologyError(
                 f"nobody gets the rows of {node.said}; it changes nothing in the stream it is called on, so use the "
                 "stream that it returns, or remove it"
             )
+
+
+def topology_of_rows(
+    nodes: Sequence[StreamNode], node: StreamNode, user_modules: set[str], said: str
+) -> tuple[Topology, str]:
+    """Returns a topology in which only what the rows of a node depend on runs, and the component that emits them."""
+    bolt = FusedBolt(said)
+    bolt.streams[DEFAULT_STREAM] = node.fields
+    bolt.pipe.outlets.append(RowOutlet(DEFAULT_STREAM))
+    shown = StreamNode(SentTo(bolt, ShuffleGrouping(), is_committer=False), said, node.fields, {}, "shown", (node,))
+    node.is_shown = True
+    steps = steps_for([*nodes, shown], [shown])
+    compilation = Compilation("rows", steps, user_modules, 1, 1)
+    return compilation.builder.build(), compilation.component_of(steps[-1])
+
+
+def steps_that_run(nodes: Sequence[StreamNode]) -> list[StreamNode]:
+    """Returns the steps without those whose rows a user has only looked at."""
+    return steps_for(nodes, [each for each in nodes if not each.children and (each.is_end() or not each.is_shown)])
+
+
+def steps_for(nodes: Sequence[StreamNode], ends: Sequence[StreamNode]) -> list[StreamNode]:
+    """Returns copies of some steps, and of all that their rows depend on, as if no others had been said."""
+    waiting = list(ends)
+    needed = {*waiting}
+    for node in waiting:
+        read = node.what.keys.state.name if isinstance(node.what, PassedBy) and not node.what.kind.owns_state else None
+        writers = (each for each in nodes if read in {state.name for state in _written_by(each)})
+        new = [each for each in (*node.parents, *writers) if each not in needed]
+        needed.update(new)
+        waiting += new
+    copies: dict[StreamNode, StreamNode] = {}
+    for node in (each for each in nodes if each in needed):
+        copies[node] = replace(node, parents=tuple(copies[each] for each in node.parents), children=[])
+        for parent in copies[node].parents:
+            parent.children.append(copies[node])
+    return list(copies.values())
+
+
+def _written_by(node: StreamNode) -> list[DeclaredState]:
+    what = node.what
+    if isinstance(what, SentTo):
+        return list(declared_states(what.bolt).values())
+    if isinstance(what, KeptIn):
+        return [what.state]
+    return [what.keys.state] if isinstance(what, PassedBy) and what.kind.owns_state else []
 
 
 def _check_reads(nodes: Sequence[StreamNode]) -> None:
@@ -309,14 +368,7 @@ def _check_reads(nodes: Sequence[StreamNode]) -> None:
     written: dict[str, DeclaredState] = {}
     writers: dict[str, list[StreamNode]] = {}
     for node in nodes:
-        what, mine = node.what, list[DeclaredState]()
-        if isinstance(what, SentTo):
-            mine = list(declared_states(what.bolt).values())
-        elif isinstance(what, KeptIn):
-            mine = [what.state]
-        elif isinstance(what, PassedBy) and what.kind.owns_state:
-            mine = [what.keys.state]
-        for state in mine:
+        for state in _written_by(node):
             written[state.name] = state
             writers.setdefault(state.name, []).append(node)
     for node in nodes:

@@ -1,4 +1,4 @@
-"""What `map`, `flat_map`, `filter` and `key_by` make of rows, held as columns; nothing here keeps anything."""
+"""What stateless steps, such as `map` and `filter`, make of rows, held as columns; nothing here keeps anything."""
 
 from __future__ import annotations
 
@@ -16,9 +16,27 @@ ColumnLists: TypeAlias = list[list[Any]]
 """One list for each field, at least one, all of one length; a step never changes those it is given."""
 
 
-@dataclass(frozen=True)
 class RowStep(ABC):
-    """A stateless step.
+    """A stateless step."""
+
+    @abstractmethod
+    def apply(self, columns: ColumnLists) -> ColumnLists:
+        """Returns the rows that leave the step."""
+
+
+@dataclass(frozen=True)
+class ChosenFields(RowStep):
+    """Leaves some fields of each row, under whatever names; `positions` says which, in order."""
+
+    positions: tuple[int, ...]
+
+    def apply(self, columns: ColumnLists) -> ColumnLists:
+        return [columns[position] for position in self.positions]
+
+
+@dataclass(frozen=True)
+class FunctionStep(RowStep):
+    """Calls a function.
 
     Attributes:
         function: the user's.
@@ -28,17 +46,13 @@ class RowStep(ABC):
     function: UserFunction
     positions: tuple[int, ...]
 
-    @abstractmethod
-    def apply(self, columns: ColumnLists) -> ColumnLists:
-        """Returns the rows that leave the step."""
-
     def given(self, columns: ColumnLists) -> ColumnLists:
         """Returns the columns that the function is called with."""
         return [columns[position] for position in self.positions]
 
 
 @dataclass(frozen=True)
-class FilterStep(RowStep):
+class FilterStep(FunctionStep):
     """Keeps the rows for which the function returns true."""
 
     def apply(self, columns: ColumnLists) -> ColumnLists:
@@ -47,7 +61,7 @@ class FilterStep(RowStep):
 
 
 @dataclass(frozen=True)
-class MapStep(RowStep):
+class MapStep(FunctionStep):
     """Puts what the function returns into the row.
 
     Attributes:

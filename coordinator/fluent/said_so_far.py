@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
 from coordinator.fluent.aggregations import Aggregation
-from coordinator.fluent.compilation import Said, StreamNode
+from coordinator.fluent.compilation import Said, StreamNode, steps_for
 from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.user_function import UserFunction, module_of, said_here, step_of
 from coordinator.option_checks import names_in
@@ -37,6 +37,10 @@ class SaidSoFar:
     def fields(self) -> tuple[str, ...]:
         """The names of a row's values, in order."""
         return self.node.fields
+
+    def steps(self) -> list[StreamNode]:
+        """Returns the steps from the source to these rows."""
+        return steps_for(self.nodes, [self.node])
 
     def kept(
         self,

@@ -11,6 +11,7 @@ from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.aggregations import (
     Aggregation,
+    Appending,
     Collecting,
     Counting,
     Extreme,
@@ -28,18 +29,22 @@ from coordinator.fluent.compilation import (
     SentTo,
     StreamNode,
     id_of,
+    steps_that_run,
+    topology_of_rows,
 )
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.ordered_aggregations import Latest, Ranking
-from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
+from coordinator.fluent.row_steps import ChosenFields, FilterStep, FlatMapStep, MapStep, RowStep, layout_of
 from coordinator.fluent.said_so_far import Fields, SaidSoFar, default_rows
-from coordinator.fluent.user_function import UserFunction, name_of, said_here
-from coordinator.option_checks import names_in
+from coordinator.fluent.user_function import UserFunction, name_of, place_of, said_here, step_of
+from coordinator.option_checks import names_in, positive
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.trying.first_rows import FirstRows, first_rows
+from state.html_tables import section, table
 from state.kinds.handles import DeclaredState
 from state.values.state_kind import StateKind
 
@@ -86,6 +91,10 @@ class Stream:
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.fields)})"
 
+    def _repr_html_(self) -> str:
+        steps = [(step_of(each.said), ", ".join(each.fields), place_of(each.said)) for each in self._said.steps()]
+        return section(table(("step", "fields of its rows", "at"), steps))
+
     def map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
         """Puts what the function returns in place of the fields that it was given; other fields stay.
 
@@ -109,6 +118,23 @@ class Stream:
         return self._step(
             function, of, (*self.fields, to), lambda called, places: MapStep(called, places, layout, None)
         )
+
+    def select(self, fields: Fields) -> Stream:
+        """Keeps some fields, in this order."""
+        return self._chosen(given := self._said.given(fields), given)
+
+    def drop(self, fields: Fields) -> Stream:
+        """Keeps all other fields."""
+        dropped = self._said.given(fields)
+        kept = tuple(name for name in self.fields if name not in dropped)
+        if not kept:
+            raise self._said.wrong("no field would be left; keep at least one")
+        return self._chosen(kept, kept)
+
+    def rename(self, names: Mapping[str, str]) -> Stream:
+        """Gives fields other names: ``rename({"customer": "who"})``."""
+        self._said.given(tuple(names))
+        return self._chosen(self.fields, tuple(names.get(name, name) for name in self.fields))
 
     def filter(self, function: Callable[..., Any], *, of: Fields | None = None) -> Stream:
         """Keeps the rows for which the function returns true."""
@@ -257,6 +283,19 @@ class Stream:
             return self._to(kept, (), into.name)
         return self._passed(FirstOnly, into, key, to, kept=kept)
 
+    def append(self, *, into: DeclaredState, of: Fields | None = None) -> Stream:
+        """Appends each row to a stream or a list that other programs read, an alert for example.
+
+        One task appends all rows; those of a transaction come as of `reduce_by`, and in the same order in every replay.
+
+        Args:
+            into: a `StreamState`, whose entries have the fields; or a `ListState`, whose items are the values of one
+                field, or of declared type "json" and objects of several. It may have parts, as of `count_by`.
+            of: the fields; without it, all.
+        """
+        takes, is_value = self._said.given(of), isinstance(of, str)
+        return self._keep(Appending, None, into, takes=takes, is_value=is_value)
+
     def enrich(
         self, state: DeclaredState, by: Fields, to: str, *, as_of: Literal["transaction"] | None = None
     ) -> Stream:
@@ -296,6 +335,25 @@ class Stream:
         said = reason if isinstance(reason, str) else self._said.function(reason)
         return self._to(Refusal(refused, positions, said), self.fields, id_of(name_of(predicate)))
 
+    def take(self, most: int = 5) -> list[dict[str, Any]]:
+        """Returns the first rows, read in this process: no server, no Spark, and nothing is committed.
+
+        Only the steps that these rows depend on run, once; states are empty at the start. See ``txbatch dry-run``.
+
+        Args:
+            most: how many; fewer if the first thousand transactions have no more.
+
+        Raises:
+            TopologyError: the source can only be read by Spark; or a step does not fit.
+            TransactionError: as of a run; your code has failed, or the input cannot be read.
+        """
+        found = self._first(most)
+        return [dict(zip(found.fields, row, strict=True)) for row in found.rows]
+
+    def show(self, most: int = 20) -> None:
+        """Shows the first rows, with the types of their values: HTML in a notebook, else printed; see `take`."""
+        self._first(most).show()
+
     def topology(
         self,
         topology_id: str,
@@ -321,7 +379,18 @@ class Stream:
         self, topology_id: str, *, parallelism: int | None = None, shards: int = 1
     ) -> TransactionalTopologyBuilder:
         """Returns the builder of the topology, to add components or limits that the short form has no word for."""
-        return Compilation(topology_id, self._said.nodes, self._said.modules, parallelism, shards).builder
+        steps = steps_that_run(self._said.nodes)
+        return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
+
+    def _first(self, most: int) -> FirstRows:
+        self._said.given(None)
+        shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, said_here())
+        return first_rows(*shown, positive("take", "most", most))
+
+    def _chosen(self, given: tuple[str, ...], fields: tuple[str, ...]) -> Stream:
+        if len({*fields}) < len(fields):
+            raise self._said.wrong(f"the rows would have fields {list(fields)}; give names that do not repeat")
+        return self._to(ChosenFields(tuple(map(self.fields.index, given))), fields, "")
 
     def _mapped(
         self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
@@ -31,16 +31,6 @@ def say_json(
 ) -> None:
     """Writes a value as one line of JSON; for `default` see `json.dumps`."""
     print(json_line(value, default=default), file=to or sys.stdout, flush=flush)
-
-
-def table_lines(rows: Iterable[Sequence[str]], *, right: Container[int] = ()) -> Iterator[str]:
-    """Yields the rows as lines with aligned columns; `right` names the columns whose cells are pushed to the right."""
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        padded = (cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(cells))
-        yield "  ".join(padded).rstrip()
 
 
 def without(hidden: Mapping[str, str], text: str) -> str:

@@ -11,7 +11,16 @@ from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinator import FixedBatchesSpout, LocalCluster, Stream, TextFiles, Topology, stream
 from coordinator.sources import Inputs
 from examples import word_count
-from state import HashState, ListState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
+from state import (
+    HashState,
+    ListState,
+    SetState,
+    SortedSetState,
+    StreamState,
+    TopologyError,
+    UserCodeError,
+    ValueState,
+)
 from tests.support.topologies.components import Gathers
 from tests.support.topologies.short_forms import finished, kept, rows
 
@@ -55,6 +64,38 @@ class Adds(Gathers):
 
     def finish_batch(self):
         self.total.increment(sum(tup["number"] for tup in self.tuples))
+
+
+def test_fields_are_chosen_dropped_and_renamed():
+    s = rows("who what cents", [["ann", "a", 5], ["bob", "b", 7]])
+    assert s.select(["cents", "who"]).take() == [{"cents": 5, "who": "ann"}, {"cents": 7, "who": "bob"}]
+    assert s.drop(["what", "who"]).take() == [{"cents": 5}, {"cents": 7}]
+    assert s.rename({"who": "what", "what": "who"}).take(1) == [{"what": "ann", "who": "a", "cents": 5}]
+    for wrong, said in (
+        (lambda: s.select("day"), r"fields \['day'\] are unknown"),
+        (lambda: s.drop(s.fields), "no field would be left"),
+        (lambda: s.rename({"who": "what"}), "give names that do not repeat"),
+    ):
+        with pytest.raises(TopologyError, match=f"test_stream.py.*{said}"):
+            wrong()
+
+
+def test_rows_are_appended_to_streams_and_lists():
+    s = rows("who cents", [["ann", 5], ["bob", 7]], [["ann", 3]])
+    s.append(into=StreamState("entries", "json")).append(into=ListState("names", keep_last=2), of="who")
+    s.append(into=ListState("objects", "json"), of=["cents"])
+    s.append(into=ListState("cents", int).per("who"), of="cents")
+    run = finished(s.topology("appended"))
+    assert {name: run.state(name) for name in ("entries", "names", "objects", "cents")} == {
+        "entries": {
+            "1-0": {"who": "ann", "cents": 5},
+            "1-1": {"who": "bob", "cents": 7},
+            "2-0": {"who": "ann", "cents": 3},
+        },
+        "names": ["bob", "ann"],
+        "objects": [{"cents": 5}, {"cents": 7}, {"cents": 3}],
+        "cents": {"ann": [5, 3], "bob": [7]},
+    }
 
 
 def test_words_are_counted_as_by_the_classes_of_the_example_with_the_components_that_one_writes_by_hand(tmp_path):

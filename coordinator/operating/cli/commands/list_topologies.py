@@ -7,9 +7,9 @@ from typing import Any
 
 from coordinator.operating.cli.command import AsJson, ServerOptions, command
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.terminal import say, say_json, table_lines
+from coordinator.operating.cli.terminal import say, say_json
 from coordinator.watching.durations import duration
-from state.printable import one_line
+from state.printable import one_line, table_lines
 from state.records.run_pulse import RunState, Standing, standing_of
 from state.records.topology_overview import ListedTopology
 

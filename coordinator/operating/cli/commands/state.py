@@ -17,13 +17,13 @@ import typer
 from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command, command_group
 from coordinator.operating.cli.commands.drop import keys_left
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.terminal import copy_out, say, say_json, table_lines
+from coordinator.operating.cli.terminal import copy_out, say, say_json
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
 from state.errors import StateRefusedError, TopologyError
-from state.printable import counted, json_line, one_line, printable
+from state.printable import counted, json_line, one_line, printable, table_lines
 from state.troubles import Trouble
 from state.values.shards import SHARDS_MAX
 

@@ -1,0 +1,79 @@
+"""The first rows that a component of a topology emits, read in this process; nothing is committed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.pictures.picture_maker import class_name
+from coordinator.trying.dry_run import dry_run
+from state.html_tables import bounded_table, section
+from state.printable import counted, one_line, table_lines
+
+CELL_MAX = 60
+"""Longest text of a cell on a terminal, in characters."""
+BATCHES_MAX = 1_000
+"""Most transactions in which it looks for rows."""
+
+
+class FirstRows(NamedTuple):
+    """Some rows, as a terminal and a notebook show them.
+
+    Attributes:
+        fields: their names.
+        rows: their values.
+        origin: what was read for them.
+    """
+
+    fields: tuple[str, ...]
+    rows: list[list[Any]]
+    origin: str
+
+    def show(self) -> None:
+        """Shows them where Python runs: in a notebook, in IPython, or on standard output."""
+        ipython: Any = sys.modules.get("IPython")
+        if ipython is not None and ipython.get_ipython() is not None:
+            ipython.display.display(self)
+        else:
+            sys.stdout.write(f"{self}\n")
+
+    def __repr__(self) -> str:
+        cells = ([one_line(_text(value), CELL_MAX) for value in row] for row in self.rows)
+        return "\n".join([*table_lines([self.fields, self._types(), *cells]), self._caption()])
+
+    def _repr_html_(self) -> str:
+        heads = [f"{field}: {kinds}" for field, kinds in zip(self.fields, self._types(), strict=True)]
+        return section(bounded_table(heads, self.rows, caption=self._caption()))
+
+    def _caption(self) -> str:
+        return f"{counted(len(self.rows), 'row')} of {self.origin}"
+
+    def _types(self) -> Sequence[str]:
+        """Returns the types of each field's values, as far as they are shown."""
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.fields)
+        return [" | ".join(sorted({type(value).__name__ for value in column})) or "-" for column in columns]
+
+
+def first_rows(topology: Topology, component_id: str, most: int) -> FirstRows:
+    """Returns the first rows that a component emits on its default stream.
+
+    Raises:
+        TopologyError, TransactionError: as `dry_run`.
+    """
+    (component,) = (each for each in topology.components if each.component_id == component_id)
+    rows: list[list[Any]] = []
+    txid = 0
+    for batch in dry_run(topology, batches=BATCHES_MAX):
+        txid = batch.txid
+        (emitted,) = (each.emitted for each in batch.components if each.component_id == component_id)
+        rows += [values for _, values in emitted]
+        if len(rows) >= most:
+            break
+    read = f"{class_name(topology.spout.spec)}, {counted(txid, 'transaction')} read"
+    return FirstRows(component.streams["default"].fields, rows[:most], read)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value) if isinstance(value, bytes | list | dict) else str(value)
