@@ -34,8 +34,9 @@ SURFACE = {
         MemoryTransactionalSpout Mistake OpaqueMemoryTransactionalSpout OpaquePartitionedEmitter ParquetFiles
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof
         RedisStreams RunOptions RunReport RunSoFar RunStatistics RunStatus SetState SortedSetState SpoutCommitter
-        SpoutCoordinator SpoutEmitter SpoutSpec Stream StreamState TextFiles Topology TopologyBuilder TopologyPlan TransactionError TransactionalRun TransactionalTopologyBuilder ValueState exactly_once first plan
-        prove run run_bolt run_plain snapshot start stream
+        SpoutCoordinator SpoutEmitter SpoutSpec Stream StreamState TextFiles Topology TopologyBuilder TopologyPlan
+        TransactionError TransactionalRun TransactionalTopologyBuilder ValueState exactly_once first plan prove run
+        run_bolt run_plain snapshot start stream
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow
