@@ -21,7 +21,7 @@ CONSUMERS = ("tests", "benchmarks", "examples")
 COMPANIONS = ("benchmarks", "examples", "tools")
 
 # Modules whose names say their place in a family: a command is named after what it calls.
-FAMILIES = ("coordinator/operating/cli/commands/*", "coordinator/operating/starter/template/*")
+FAMILIES = ("coordinator/operating/cli/commands/*", "coordinator/operating/starter/template*")
 
 # Who needs whom, from the inside: a ring imports itself and those before it. The longest name that fits counts.
 RINGS = ("kernel", "adapters", "plain", "tools")

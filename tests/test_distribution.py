@@ -56,13 +56,13 @@ def project(environment: Environment, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def files_of_packages() -> set[str]:
-    template = ROOT / "coordinator" / "starter" / "template"
+    starter = ROOT / "coordinator" / "operating" / "starter"
     return {
         path.relative_to(ROOT).as_posix()
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
-        if path.suffix in DATA or (path.is_relative_to(template) and not any("_cache" in part for part in path.parts))
+        if path.suffix in DATA or (path.is_relative_to(starter) and not any("_cache" in part for part in path.parts))
     }
 
 

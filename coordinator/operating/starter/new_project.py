@@ -1,4 +1,4 @@
-"""Writes a new project: the template's files, under the user's name."""
+"""Writes a new project: the files of its template, under the user's name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import keyword
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from coordinated_bolt.neighbours import PACKAGES
 from state.errors import TopologyError
 
 TEMPLATE = Path(__file__).with_name("template")
+VARIANTS = ("classes", "csv", "kafka")
+"""Each has a folder of files that join those of the template, or take their place."""
+LEFT_OUT = {"csv": ["data/visits.jsonl"]}
+"""Files of the template that a variant has no use for."""
 TEMPLATE_NAME = "myproject"
 """The template's own name: wherever it stands, in a path or in a text, the user's name takes its place."""
 HIDDEN = {"gitignore": ".gitignore"}
@@ -27,8 +30,10 @@ FOLDERS = frozenset({"build", "data", "dist", "tests"})
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".txbatch"})
 
 
-def write_project(name: str, parent: Path) -> list[Path]:
+def write_project(name: str, parent: Path, variant: str = "") -> list[Path]:
     """Writes the folder `name` below `parent` and returns its files, as paths within it; called by ``txbatch init``.
+
+    Without a variant, the project has the short form and reads JSON Lines.
 
     Raises:
         TopologyError: the name is not fit, or something of that name exists already; nothing was written.
@@ -43,7 +48,7 @@ def write_project(name: str, parent: Path) -> list[Path]:
             f"{str(folder)!r} exists already, and nothing in it was changed; choose another name, or remove it first"
         ) from error
     try:
-        return sorted(_copied(source, folder, name) for source in template_files())
+        return sorted(_copied(*each, folder, name, variant) for each in template_files(variant).items())
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -81,11 +86,16 @@ def _suggested(name: str) -> str:
     return f", such as {likely}" if SHAPE.fullmatch(likely) and len(likely) <= LENGTH_MAX else ""
 
 
-def template_files() -> Iterator[Path]:
-    """Yields the files of the template, without what tools have left there."""
-    for path in sorted(TEMPLATE.rglob("*")):
-        if path.is_file() and not CACHES & set(path.relative_to(TEMPLATE).parts):
-            yield path
+def template_files(variant: str = "") -> dict[str, Path]:
+    """Returns path within the template -> file, without what tools have left there."""
+    folders = [TEMPLATE, *([TEMPLATE.with_name(f"{TEMPLATE.name}_{variant}")] if variant else ())]
+    found = {
+        path.relative_to(folder).as_posix(): path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not CACHES & set(path.relative_to(folder).parts)
+    }
+    return {within: path for within, path in found.items() if within not in LEFT_OUT.get(variant, ())}
 
 
 def installed_at(name: str) -> str | None:
@@ -96,11 +106,14 @@ def installed_at(name: str) -> str | None:
     return found.origin or next(iter(found.submodule_search_locations or ()), name)
 
 
-def _copied(source: Path, folder: Path, name: str) -> Path:
-    parts = source.relative_to(TEMPLATE).parts
-    within = Path(*(HIDDEN.get(part, part).replace(TEMPLATE_NAME, name) for part in parts))
-    target = folder / within
+def _copied(within: str, source: Path, folder: Path, name: str, variant: str) -> Path:
+    path = Path(*(HIDDEN.get(part, part).replace(TEMPLATE_NAME, name) for part in within.split("/")))
+    target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
     text = source.read_text(encoding="utf-8").replace(TEMPLATE_NAME, name)
+    if variant == "csv":
+        text = text.replace("visits.jsonl", "visits.csv")
+    if variant == "kafka":
+        text = text.replace('["txbatch"]', '["txbatch[kafka]"]')
     target.write_text(text, encoding="utf-8", newline="\n")
-    return within
+    return path

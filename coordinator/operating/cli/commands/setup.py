@@ -9,7 +9,7 @@ import typer
 
 from coordinator.operating.cli.command import Level, TopologyId, command
 from coordinator.operating.cli.terminal import say
-from coordinator.operating.starter.new_project import write_project
+from coordinator.operating.starter.new_project import VARIANTS, write_project
 from state.errors import TopologyError
 from state.keys import Keys, check_name
 from state.printable import counted
@@ -21,19 +21,29 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the project, 
 NEXT = """{name}/ has a topology, its tests and sample data in {files}. Next:
 
   cd {name}
-  txbatch run {name}.topology:topology    count the sample data, exactly once
+  txbatch run {name}.topology:topology    {count}, exactly once
   pip install -e '.[dev]' && pytest       run the tests: no Spark, no server
   less README.md                          what is where, and how to make it yours"""
 
 
 @command
-def init(*, name: Name) -> None:
+def init(
+    *,
+    name: Name,
+    classes: Annotated[bool, typer.Option("--classes", help="With bolt classes, in place of the short form.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Reads CSV files, in place of JSON Lines.")] = False,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Reads a Kafka topic, in place of JSON Lines.")] = False,
+) -> None:
     """Write a small project into a new folder: a topology, its tests, sample data and a README."""
+    chosen = [variant for variant, is_chosen in zip(VARIANTS, (classes, csv, kafka), strict=True) if is_chosen]
+    if len(chosen) > 1:
+        raise TopologyError(f"init got --{' and --'.join(chosen)}; give one of them")
     try:
-        files = write_project(name, Path.cwd())
+        files = write_project(name, Path.cwd(), *chosen)
     except OSError as error:
         raise TopologyError(f"project {name!r} cannot be written: {error}; nothing of it is left") from error
-    say(*NEXT.format(name=name, files=counted(len(files), "file")).split("\n"))
+    count = "count the messages of a topic" if kafka else "count the sample data"
+    say(*NEXT.format(name=name, count=count, files=counted(len(files), "file")).split("\n"))
 
 
 @command

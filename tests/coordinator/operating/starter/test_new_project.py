@@ -8,6 +8,7 @@ import sys
 import tomllib
 import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from coordinator.operating.starter.new_project import (
     CACHES,
     HIDDEN,
     LENGTH_MAX,
-    TEMPLATE,
+    VARIANTS,
     check_project_name,
     installed_at,
     template_files,
@@ -29,10 +30,9 @@ from state.errors import TopologyError
 
 ROOT = Path(__file__).resolve().parents[4]
 LONGEST = "long" + "_" * (LENGTH_MAX - 4)
-FILES = [
-    *(".gitignore", "README.md", "data/visits.jsonl", "pyproject.toml"),
-    *("shop/__init__.py", "shop/bolts.py", "shop/topology.py", "tests/test_bolts.py", "tests/test_topology.py"),
-]
+FILES = [".gitignore", "README.md", "data/visits.jsonl", "pyproject.toml", "shop/__init__.py", "shop/topology.py"]
+FILES += ["tests/test_topology.py"]
+EVERY_VARIANT = pytest.mark.parametrize("variant", ["", *VARIANTS])
 
 
 def run_in(folder: Path, *arguments: str) -> str:
@@ -54,28 +54,37 @@ def test_a_project_has_the_users_name_everywhere(tmp_path: Path) -> None:
     written = sorted(path for path in (tmp_path / "shop").rglob("*") if path.is_file())
     assert [path.relative_to(tmp_path / "shop").as_posix() for path in written] == FILES
     assert [path for path in written if new_project.TEMPLATE_NAME in path.read_text(encoding="utf-8")] == []
+    write_project("kept", tmp_path, "classes")
+    assert {"kept/bolts.py", "tests/test_bolts.py"} <= {
+        path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*")
+    }
     project = tomllib.loads((tmp_path / "shop" / "pyproject.toml").read_text(encoding="utf-8"))
     assert (project["project"]["name"], project["tool"]["setuptools"]["packages"]) == ("shop", ["shop"])
 
 
-def test_a_project_passes_its_own_tests(tmp_path: Path) -> None:
-    write_project("shop", tmp_path)
-    assert "12 passed" in run_in(tmp_path / "shop", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider")
+@EVERY_VARIANT
+def test_a_project_passes_its_own_tests(tmp_path: Path, variant: str) -> None:
+    write_project("shop", tmp_path, variant)
+    assert ("12 passed" if variant == "classes" else "9 passed") in run_in(
+        tmp_path / "shop", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider"
+    )
 
 
+@EVERY_VARIANT
 @pytest.mark.parametrize("name", ["shop", LONGEST])
-def test_a_project_passes_ruff_whatever_its_name(name: str, tmp_path: Path) -> None:
-    write_project(name, tmp_path)
+def test_a_project_passes_ruff_whatever_its_name(name: str, tmp_path: Path, variant: str) -> None:
+    write_project(name, tmp_path, variant)
     assert run_in(tmp_path / name, "ruff", "check", "--no-cache") == "All checks passed!\n"
     assert "already formatted" in run_in(tmp_path / name, "ruff", "format", "--check", "--no-cache")
 
 
-def test_a_project_passes_strict_mypy_where_txbatch_is_installed(tmp_path: Path) -> None:
+@EVERY_VARIANT
+def test_a_project_passes_strict_mypy_where_txbatch_is_installed(tmp_path: Path, variant: str) -> None:
     """In a virtual environment that has the packages on its path, as an installation would."""
     venv.create(tmp_path / "env", with_pip=False)
     (installed,) = (tmp_path / "env").glob("lib/python3*/site-packages")
     (installed / "installed.pth").write_text(f"{ROOT}\n{Path(pytest.__file__).parent.parent}\n")
-    write_project("shop", tmp_path)
+    write_project("shop", tmp_path, variant)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--python-executable", str(tmp_path / "env" / "bin" / "python")],
         cwd=tmp_path / "shop",
@@ -83,14 +92,17 @@ def test_a_project_passes_strict_mypy_where_txbatch_is_installed(tmp_path: Path)
         text=True,
         check=False,
     )
-    assert done.stdout.startswith("Success: no issues found in 5 source files"), done.stdout + done.stderr
+    count = 5 if variant == "classes" else 3
+    assert done.stdout.startswith(f"Success: no issues found in {count} source files"), done.stdout + done.stderr
 
 
-def test_the_sample_data_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_project("sampled_shop", tmp_path)
-    monkeypatch.chdir(tmp_path / "sampled_shop")
+@pytest.mark.parametrize("variant", ["", "classes", "csv"])
+def test_the_sample_data_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str) -> None:
+    name = f"sampled_{variant}"
+    write_project(name, tmp_path, variant)
+    monkeypatch.chdir(tmp_path / name)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    factory, _ = load_factory("sampled_shop.topology:topology")
+    factory, _ = load_factory(f"{name}.topology:topology")
     topology = make_topology(factory, "topology", {})
     assert isinstance(topology, Topology)
     with LocalCluster(seed=3) as cluster:
@@ -114,10 +126,10 @@ def test_what_exists_is_not_touched(tmp_path: Path, mine: str) -> None:
 def test_half_a_project_is_removed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied, full = new_project._copied, OSError(28, "no space left on device")
 
-    def copied_until_the_disk_is_full(source: Path, folder: Path, name: str) -> Path:
-        if source.name == "topology.py":
+    def copied_until_the_disk_is_full(within: str, *more: Any) -> Path:
+        if within.endswith("topology.py"):
             raise full
-        return copied(source, folder, name)
+        return copied(within, *more)
 
     monkeypatch.setattr(new_project, "_copied", copied_until_the_disk_is_full)
     with pytest.raises(OSError, match="no space left"):
@@ -131,11 +143,11 @@ def test_what_tools_leave_in_the_template_is_not_copied(tmp_path: Path, monkeypa
         (tmp_path / "template" / folder / "left.py").write_text("")
     (tmp_path / "template" / "README.md").write_text("# myproject\n")
     monkeypatch.setattr(new_project, "TEMPLATE", tmp_path / "template")
-    assert [path.name for path in template_files()] == ["README.md"]
+    assert [*template_files()] == ["README.md"]
 
 
 def test_the_template_has_no_hidden_files_that_a_wheel_would_leave_out() -> None:
-    names = {path.relative_to(TEMPLATE).as_posix() for path in template_files()}
+    names = {name for variant in ("", *VARIANTS) for name in template_files(variant)}
     assert HIDDEN.keys() <= names
     assert [name for name in names if any(part.startswith(".") for part in name.split("/"))] == []
 
