@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
+from coordinator.fluent.joins import Joining
 from coordinator.fluent.keepers import Keeper, Lookup
 from coordinator.fluent.kept_in import FieldOrigin, KeptIn
 from coordinator.fluent.row_steps import ChosenFields, FilterStep, MapStep, RowStep
-from coordinator.fluent.user_function import step_of
+from coordinator.fluent.user_function import UserFunction, step_of
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
@@ -52,6 +53,14 @@ class PassedBy(NamedTuple):
     is_of_any: bool = False
 
 
+class Joined(NamedTuple):
+    """Two streams whose rows wait for each other; the fields are as of `Joining`."""
+
+    keys: tuple[KeptIn, KeptIn]
+    others: tuple[Sequence[str], Sequence[str]]
+    drop_when: UserFunction | Literal["matched"] | None
+
+
 class SentTo(NamedTuple):
     bolt: Any
     grouping: Grouping
@@ -66,7 +75,7 @@ class MergedRows(NamedTuple):
     """The rows of all parents."""
 
 
-Said: TypeAlias = ReadFrom | RowStep | Refusal | KeptIn | PassedBy | SentTo | OutputOf | MergedRows
+Said: TypeAlias = ReadFrom | RowStep | Refusal | KeptIn | PassedBy | Joined | SentTo | OutputOf | MergedRows
 
 
 @dataclass(eq=False, slots=True)
@@ -203,6 +212,12 @@ class Compilation:
                 grouping = _grouping(what.keys.aggregation.group)
                 component_id = self._set(node.label, bolt, grouping, self._places(parent), is_committer=True)
                 self._hosts[node] = _Host(component_id, bolt, bolt.pipe)
+            case Joined():
+                joining, places = Joining(*what), [self._places(each) for each in node.parents]
+                grouping = _grouping(what.keys[0].aggregation.group)
+                component_id = self._set(node.label, joining, grouping, [*places[0], *places[1]], is_committer=True)
+                joining.sides = {place: side for side in (0, 1) for place in places[side]}
+                self._hosts[node] = _Host(component_id, joining, joining.pipe)
             case SentTo():
                 component_id = self._set(
                     node.label, what.bolt, what.grouping, self._places(parent), is_committer=what.is_committer
@@ -360,6 +375,8 @@ def _written_by(node: StreamNode) -> list[DeclaredState]:
         return list(declared_states(what.bolt).values())
     if isinstance(what, KeptIn):
         return [what.state]
+    if isinstance(what, Joined):
+        return [what.keys[0].state]
     return [what.keys.state] if isinstance(what, PassedBy) and what.kind.owns_state else []
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
-from coordinator.fluent.aggregations import (
-    Aggregation,
-    Appending,
-    Collecting,
-    Counting,
-    Extreme,
-    KeysOnly,
-    Reducing,
-    Summing,
-)
+from coordinator.fluent.aggregations import Collecting, KeysOnly
 from coordinator.fluent.compilation import (
     Compilation,
+    Joined,
     MergedRows,
     OutputOf,
     PassedBy,
@@ -33,9 +25,10 @@ from coordinator.fluent.compilation import (
     topology_of_rows,
 )
 from coordinator.fluent.fused_bolt import Refusal
+from coordinator.fluent.joins import DropWhen
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
+from coordinator.fluent.keeping import Keeping
 from coordinator.fluent.kept_in import KeptIn
-from coordinator.fluent.ordered_aggregations import Latest, Ranking
 from coordinator.fluent.row_steps import ChosenFields, FilterStep, FlatMapStep, MapStep, RowStep, layout_of
 from coordinator.fluent.said_so_far import Fields, SaidSoFar, default_rows
 from coordinator.fluent.user_function import UserFunction, name_of, place_of, said_here, step_of
@@ -46,7 +39,8 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.trying.first_rows import FirstRows, first_rows
 from state.html_tables import section, table
 from state.kinds.handles import DeclaredState
-from state.values.state_kind import StateKind
+from state.kinds.state_family import StateFamily
+from state.values.state_kind import StateKind, ValueType
 
 
 def stream(source: Spout, name: str = "input", parallelism: int | None = None) -> Stream:
@@ -69,7 +63,7 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
     return Stream(SaidSoFar([node], node, set()))
 
 
-class Stream:
+class Stream(Keeping):
     """Rows with named fields, and what can be done with them; made by `stream`.
 
     A step (`map`, `flat_map`, `filter`, `key_by`, …) returns another stream and leaves this one as it is, so a stream
@@ -181,94 +175,11 @@ class Stream:
             TopologyError: the fields differ, a stream is given twice, or one is of another source: transactions are cut
                 from one input.
         """
-        ends = [other._said.node for other in others if other._said.nodes is self._said.nodes]  # noqa: SLF001 - of its own kind
-        if len(ends) < len(others):
-            remedy = "read both with one source, such as Inputs(...), or write two topologies"
-            raise self._said.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
-        taken = [each for node in (self._said.node, *ends) for each in node.merged()]
-        if len({*taken}) < len(taken):
-            raise self._said.wrong(
-                "a stream is given twice, and its rows are taken once; leave it out, or count them twice"
-            )
+        ends = [said.node for said in self._others(others)]
         for other in others:
             if other.fields != self.fields:
                 raise self._said.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
         return self._to(MergedRows(), self.fields, "merged", *ends)
-
-    def count_by(self, key: Fields | None, *, into: DeclaredState) -> Stream:
-        """Counts the rows for each value of a field.
-
-        Args:
-            key: the field, or a list of several: keys are tuples then, and Redis has ``ann|2026-11-21``. The type that
-                the state declares for its fields, ``str`` unless it says otherwise, holds for each of them; give
-                ``field=(str, date)`` if they differ. None for all rows together, in a `ValueState`.
-            into: a `HashState` or `SortedSetState`, or one with ``per``: its parts are then chosen by the field of
-                that name, so ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
-        """
-        return self._keep(Counting, key, into, takes=self.fields[:1])
-
-    def sum_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Stream:
-        """Adds up a field for each value of another; `key` and `into` are as of `count_by`."""
-        return self._keep(Summing, key, into, takes=[value])
-
-    def min_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Stream:
-        """Keeps the least value of a field for each value of another, in a `HashState`; `key` is as of `count_by`."""
-        return self._keep(Extreme, key, into, takes=[value], least=True)
-
-    def max_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Stream:
-        """Keeps the greatest value of a field for each value of another, as `min_by`."""
-        return self._keep(Extreme, key, into, takes=[value], least=False)
-
-    def latest_by(self, key: Fields | None, order: str, *, into: DeclaredState, of: Fields | None = None) -> Stream:
-        """Keeps, for each value of a field, the row that is greatest in another, as a JSON object.
-
-        Args:
-            key: as of `count_by`.
-            order: the field to compare, such as a time; a row that is older than the stored one changes nothing.
-            into: ``HashState(…, "json")``; an object has the field `order` and those of `of`.
-            of: the fields to keep; without it, all but the key and the part.
-        """
-        part, keys = self._said.group(key, into)
-        others = self._said.given(of) if of is not None else [f for f in self.fields if f not in (part, *keys)]
-        return self._keep(Latest, key, into, takes=dict.fromkeys([order, *others]))
-
-    def reduce_by(
-        self,
-        key: Fields | None,
-        function: Callable[..., Any],
-        initial: Any,
-        *,
-        into: DeclaredState,
-        of: Fields | None = None,
-    ) -> Stream:
-        """Keeps what a function makes of one row after the other, for each value of a field.
-
-        Every row travels to the task of its key, for nobody knows whether two results of the function can be combined.
-        Rows of a transaction come in the order of the input if the source and what follows it have one task.
-
-        Args:
-            key: as of `count_by`.
-            function: called in the commit phase with the stored value, and the values of the fields in `of`; returns
-                the new one.
-            initial: takes the place of a value that is not stored; plain data; each key gets a copy.
-            into: a `HashState`, or a `ValueState` for key None, of any type of values.
-            of: the fields that the function is given after the stored value; without it, all.
-        """
-        called, takes = self._said.function(function), self._said.given(of)
-        return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
-
-    def top(self, most: int, member: Fields, *, by: str, into: DeclaredState) -> Stream:
-        """Keeps the highest scores of all transactions, in a `SortedSetState` that is cut to that many members.
-
-        A member counts with its best score. To rank by sums, use `sum_by` into a `SortedSetState` without a limit.
-
-        Args:
-            most: how many members stay.
-            member: the field of the members, or a list of several, as of `count_by`.
-            by: the field of the scores.
-            into: a `SortedSetState`, in which the limit need not be declared.
-        """
-        return self._keep(Ranking, member, into, takes=[by], most=most)
 
     def distinct_by(self, key: Fields, *, into: DeclaredState, to: str | None = None) -> Stream:
         """Keeps which values a field has had, and returns the stream of the rows that were the first with theirs.
@@ -283,18 +194,36 @@ class Stream:
             return self._to(kept, (), into.name)
         return self._passed(FirstOnly, into, key, to, kept=kept)
 
-    def append(self, *, into: DeclaredState, of: Fields | None = None) -> Stream:
-        """Appends each row to a stream or a list that other programs read, an alert for example.
+    def join(self, other: Stream, on: Fields, *, into: DeclaredState, drop_when: DropWhen = None) -> Stream:
+        """Returns the stream of each row of this stream with each of the other that has its key, once.
 
-        One task appends all rows; those of a transaction come as of `reduce_by`, and in the same order in every replay.
+        It does not matter which comes first, or how far apart: a row waits in a state for those of the other side.
 
         Args:
-            into: a `StreamState`, whose entries have the fields; or a `ListState`, whose items are the values of one
-                field, or of declared type "json" and objects of several. It may have parts, as of `count_by`.
-            of: the fields; without it, all.
+            other: another stream of the same source, such as another output of ``Inputs``.
+            on: the field that both have for a key, or a list of several. The joined rows have these, then the other
+                fields of this stream, and then those of the other one.
+            into: a `HashState` in which rows wait: of "json", or of ``bytes``, which takes Decimals, dates and bytes,
+                too. All rows of a key are one value, so they should be few.
+            drop_when: "matched" forgets the rows of a key with its first match, as of an order and its payment; a
+                function of the joined row's values does so if it returns true; without it, all wait for good.
+
+        Raises:
+            TopologyError: the streams are of two sources, or have more fields of one name than the key.
         """
-        takes, is_value = self._said.given(of), isinstance(of, str)
-        return self._keep(Appending, None, into, takes=takes, is_value=is_value)
+        sides = (self._said, self._others((other,))[0])
+        is_hash = into.kind is StateKind.HASH and not isinstance(into, StateFamily)
+        if not is_hash or into.value_type not in (ValueType.JSON, ValueType.BYTES):
+            raise self._said.wrong(f"{into!r} cannot hold rows that wait; give a HashState of 'json' or of bytes")
+        keys = tuple(side.kept(KeysOnly, on, into) for side in sides)
+        left, right = (tuple(name for name in side.fields if name not in names_in(on)) for side in sides)
+        if repeated := {*left} & {*right}:
+            raise self._said.wrong(f"both streams have fields {sorted(repeated)}; rename or drop them on one side")
+        function = self._said.function(drop_when) if callable(drop_when) else drop_when
+        if function not in (None, "matched") and not callable(drop_when):
+            raise self._said.wrong(f"drop_when={drop_when!r} is unknown; give 'matched' or a function, or leave it out")
+        what = Joined((keys[0], keys[1]), (left, right), function)
+        return self._to(what, (*names_in(on), *left, *right), into.name, other._said.node)
 
     def enrich(
         self, state: DeclaredState, by: Fields, to: str, *, as_of: Literal["transaction"] | None = None
@@ -382,6 +311,19 @@ class Stream:
         steps = steps_that_run(self._said.nodes)
         return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
 
+    def _others(self, others: Sequence[Stream]) -> list[SaidSoFar]:
+        """Returns what was said of other streams, which are of this one's source and have other rows."""
+        found = [other._said for other in others]  # noqa: SLF001 - of its own kind
+        if any(said.nodes is not self._said.nodes for said in found):
+            remedy = "read both with one source, such as Inputs(...), or write two topologies"
+            raise self._said.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
+        taken = [each for said in (self._said, *found) for each in said.node.merged()]
+        if len({*taken}) < len(taken):
+            raise self._said.wrong(
+                "a stream is given twice, and its rows are taken once; leave it out, or count them twice"
+            )
+        return found
+
     def _first(self, most: int) -> FirstRows:
         self._said.given(None)
         shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, said_here())
@@ -427,10 +369,6 @@ class Stream:
 
     def _to(self, what: Said, fields: tuple[str, ...], label: str, *others: StreamNode, **types: Any) -> Stream:
         return Stream(self._said.next(what, fields, label, *others, **types))
-
-    def _keep(self, kind: Callable[..., Aggregation], key: Fields | None, into: DeclaredState, **more: Any) -> Stream:
-        self._to(self._said.kept(kind, key, into, **more), self.fields, into.name)
-        return self
 
     def _passed(
         self,

@@ -1,4 +1,4 @@
-"""Counts visits, and the seconds they took, by page: where they are read from, and what is kept of them.
+"""Counts visits, and the seconds they took, by page, and refuses those that cannot be true.
 
 Run it::
 

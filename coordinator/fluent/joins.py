@@ -1,0 +1,120 @@
+"""Joins of two streams by key, without time: each row waits in a state for those of the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+from committers.committer import ICommitter
+from coordinated_bolt.streams.tuple_batch import TupleBatch
+from coordinator.fluent.fused_bolt import PipedBolt
+from coordinator.fluent.keepers import columns_of
+from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.row_steps import ColumnLists
+from coordinator.fluent.user_function import Explained, UserFunction
+from state.codec import pack, unpack
+from state.kinds.handles import GivenStates
+from state.values.state_kind import ValueType
+
+DropWhen: TypeAlias = Literal["matched"] | Callable[..., Any] | None
+Sides: TypeAlias = tuple[list[Any], list[Any]]
+"""The rows of a key that wait: those of the left stream, and those of the right one; without the key."""
+_LEFT, _RIGHT = "left", "right"
+
+
+class Joining(PipedBolt, GivenStates, ICommitter):
+    """Makes one row of each row of one side with each of the other that has its key, once, whichever comes first.
+
+    Args:
+        keys: of each side, in the state in which its rows wait.
+        others: of each side, the fields that are not the key.
+        drop_when: after which rows those of the same key wait no longer; None keeps all for good.
+
+    Attributes:
+        sides: (component, stream) -> 0 for rows of the left side, 1 for those of the right one.
+    """
+
+    state: Any
+
+    def __init__(
+        self,
+        keys: tuple[KeptIn, KeptIn],
+        others: tuple[Sequence[str], Sequence[str]],
+        drop_when: UserFunction | Literal["matched"] | None,
+    ) -> None:
+        super().__init__(keys[0].aggregation.said)
+        self.given_states = {"state": keys[0].state}
+        self.sides: dict[tuple[str, str], int] = {}
+        self._keys, self._others, self._drop_when = keys, others, drop_when
+        self._batches: tuple[list[TupleBatch], list[TupleBatch]] = [], []
+
+    def execute_batch(self, batch: TupleBatch) -> None:
+        self._batches[self.sides[batch.origin.source_component, batch.origin.stream_id]].append(batch)
+
+    def finish_batch(self) -> None:
+        with Explained(self.said):
+            new = self._new(0), self._new(1)
+            waiting = self._waiting(dict.fromkeys(key for side in new for key, _ in side))
+            pairs = list(_pairs(new, waiting))
+            columns = [list(column) for column in zip(*(self._row(*pair) for pair in pairs), strict=True)]
+            self._keep(waiting, self._dropped(pairs, columns))
+        if columns:
+            self.pipe.take(columns, self.collector)
+        self.pipe.finish(self.collector)
+
+    def _new(self, side: int) -> list[tuple[Any, list[Any]]]:
+        """Returns the key and the other values of each row of this transaction."""
+        kept, batches = self._keys[side], self._batches[side]
+        key_columns = columns_of(batches, kept.aggregation.key)
+        kept.check(dict(zip(kept.aggregation.key, key_columns, strict=True)))
+        _, keys, _ = kept.aggregation.divided(key_columns)
+        others = columns_of(batches, self._others[side])
+        rows = zip(*others, strict=True) if others else ([] for _ in keys)
+        return list(zip(keys, map(list, rows), strict=True))
+
+    def _waiting(self, keys: dict[Any, None]) -> dict[Any, Sides]:
+        found: dict[Any, Sides] = {}
+        for key, stored in self.state.get_many(keys).items():
+            if stored is None:
+                found[key] = [], []
+            elif self.state.value_type is ValueType.JSON:
+                found[key] = stored[_LEFT], stored[_RIGHT]
+            else:
+                left, right = unpack(stored)
+                found[key] = left, right
+        return found
+
+    def _keep(self, waiting: dict[Any, Sides], dropped: set[Any]) -> None:
+        for key, (left, right) in waiting.items():
+            if key in dropped:
+                self.state.delete(key)
+            elif self.state.value_type is ValueType.JSON:
+                self.state.put(key, {_LEFT: left, _RIGHT: right})
+            else:
+                self.state.put(key, pack([left, right]))
+
+    def _dropped(self, pairs: list[tuple[Any, list[Any], list[Any]]], columns: ColumnLists) -> set[Any]:
+        """Returns the keys whose rows need not wait any longer."""
+        if self._drop_when is None or not pairs:
+            return set()
+        keys = [key for key, _, _ in pairs]
+        if not isinstance(self._drop_when, UserFunction):
+            return {*keys}
+        return {key for key, is_last in zip(keys, self._drop_when.verdicts(columns), strict=True) if is_last}
+
+    def _row(self, key: Any, left: list[Any], right: list[Any]) -> list[Any]:
+        return [*(key if len(self._keys[0].aggregation.key) > 1 else [key]), *left, *right]
+
+
+def _pairs(
+    new: tuple[list[tuple[Any, list[Any]]], list[tuple[Any, list[Any]]]], waiting: dict[Any, Sides]
+) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+    """Yields each pair of rows that is complete now, and lets the new rows wait."""
+    for key, row in new[0]:
+        left, right = waiting[key]
+        yield from ((key, row, other) for other in right)
+        left.append(row)
+    for key, row in new[1]:
+        left, right = waiting[key]
+        yield from ((key, other, row) for other in left)
+        right.append(row)
