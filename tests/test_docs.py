@@ -112,7 +112,7 @@ def test_every_block_on_state_runs():
 
 
 def test_every_block_on_the_short_form_runs():
-    assert run_blocks("docs/short-form.md", "short_form_guide") == 7
+    assert run_blocks("docs/short-form.md", "short_form_guide") == 8
 
 
 def test_every_block_on_dead_letters_runs():

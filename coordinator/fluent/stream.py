@@ -312,7 +312,7 @@ class Stream(Keeping):
         return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
 
     def _others(self, others: Sequence[Stream]) -> list[SaidSoFar]:
-        """Returns what was said of other streams, which are of this one's source and have other rows."""
+        """Returns the steps of other streams, which have the same source and other rows."""
         found = [other._said for other in others]  # noqa: SLF001 - of its own kind
         if any(said.nodes is not self._said.nodes for said in found):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
