@@ -110,6 +110,8 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     request.check_engine(topology)
     choice, server, tell = request.choice(), request.server, request.tell_step
+    if choice is None:
+        SpoutKind(topology.spout.spec).find_input()
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
     asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)

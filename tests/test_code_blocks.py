@@ -49,6 +49,7 @@ PYTHON_IS_RUN_BY = {
     "docs/coming-from/storm.md": "tests/test_coming_from.py",
     "docs/dead-letters.md": "tests/test_docs.py",
     "docs/examples.md": "tests/examples/test_pages.py",
+    "docs/recipes.md": "tests/examples/test_recipes.py",
     "docs/notebook.md": "tests/test_docs.py",
     "docs/monitoring.md": "tests/test_code_blocks.py",
     "docs/proving.md": "tests/test_docs.py",

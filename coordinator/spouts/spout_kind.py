@@ -76,6 +76,10 @@ class SpoutKind:
         """What the spout destroys of its input once that is committed; "" for nothing."""
         return str(self._spec.destruction) if self.has_committer else ""
 
+    def find_input(self) -> None:
+        """Looks whether there is any input."""
+        self._spec.find_input()
+
     def fingerprint(self) -> Any:
         """Returns the user's answer, unchecked."""
         return self._spec.fingerprint()

@@ -175,6 +175,16 @@ class SpoutSpec(IComponent):
         """Makes the coordinator (driver, once a run)."""
         return copy(self)  # type: ignore[return-value] # the builder has refused a spec that is none
 
+    def find_input(self) -> None:
+        """Looks whether there is any input (driver, first of all in a run). The default trusts that there is.
+
+        Whatever can be known only by asking the input waits for this call: a topology is also defined where its input
+        is not, by tests, by ``txbatch plan`` and by type checkers.
+
+        Raises:
+            TopologyError: it is not there, so nothing has to be started.
+        """
+
     def fingerprint(self) -> str:
         """Returns one readable line that changes with the input; called once a run, on the driver.
 

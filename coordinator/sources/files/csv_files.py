@@ -50,7 +50,7 @@ class CsvFiles(FileSpout):
             is noticed.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is invalid.
+        TopologyError: a parameter is invalid; or, as a run starts, nothing matches a pattern, or a file holds no text.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         filesystem: of pyarrow; None for what the patterns say.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file is of another kind, or a parameter is invalid.
+        TopologyError: a parameter is invalid.
     """
 
     def __init__(
@@ -79,6 +79,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self._found: Mapping[str, FoundFile] = {}
         self._finished: FinishedFiles | None = None
         self._places = DonePlaces()
+
+    def find_input(self) -> None:
         if self.follow is None:
             self.paths()
 

@@ -51,7 +51,7 @@ class TextFiles(FileSpout):
         line_bytes_max: longer lines are refused; an excess under 1 MiB may go unnoticed.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is invalid.
+        TopologyError: a parameter is invalid; or, as a run starts, nothing matches a pattern, or a file holds no text.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class JsonLines(FileSpout):
         line_bytes_max: longer lines are refused; an excess under 1 MiB may go unnoticed.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is invalid.
+        TopologyError: a parameter is invalid; or, as a run starts, nothing matches a pattern, or a file holds no text.
     """
 
     def __init__(

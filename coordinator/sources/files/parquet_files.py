@@ -48,8 +48,8 @@ class ParquetFiles(FileSpout):
         filesystem: see `TextFiles`.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file is not Parquet, pyarrow is missing, or a parameter is of no
-            use.
+        TopologyError: a parameter is of no use, or pyarrow is missing; or, as a run starts, nothing matches a pattern,
+            or a file is not Parquet.
     """
 
     def __init__(

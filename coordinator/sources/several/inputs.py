@@ -120,6 +120,10 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
             key: value for each in self.sources.values() for key, value in each.get_component_configuration().items()
         }
 
+    def find_input(self) -> None:
+        for kind in self._kinds().values():
+            kind.find_input()
+
     def fingerprint(self) -> str:
         return json.dumps({name: source.fingerprint() for name, source in self.sources.items()}, ensure_ascii=False)
 

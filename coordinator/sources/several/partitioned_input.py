@@ -45,6 +45,9 @@ class PartitionedInput(ITransactionalSpout):
     def get_component_configuration(self) -> Mapping[str, Any]:
         return self.source.get_component_configuration()
 
+    def find_input(self) -> None:
+        self.source.find_input()
+
     def fingerprint(self) -> str:
         return self.source.fingerprint()
 

@@ -124,5 +124,5 @@ def test_a_module_or_factory_that_fails_is_refused_with_its_place(folder: JobFol
 
 
 def test_a_refusal_of_the_builder_is_handed_on_as_it_is(folder: JobFolder) -> None:
-    folder.write("job_bad.py", "from coordinator import TextFiles\ndef topology(): TextFiles('none-*.txt')\n")
-    assert refusal_of("job_bad:topology").startswith("no file matches 'none-*.txt'")
+    folder.write("job_bad.py", "from coordinator import TextFiles\ndef topology(): TextFiles('*.txt', 0)\n")
+    assert refusal_of("job_bad:topology").startswith("lines_per_batch=0 of TextFiles has to be")

@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow.fs
 import pytest
 
+from coordinator import TextFiles, plan, run, stream
 from coordinator.sources.files.stores import arrow_store, arrow_tree, file_listing
 from coordinator.sources.files.stores.arrow_store import ArrowStore
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.local_store import LocalStore
-from state import SourceError, TopologyError
+from state import HashState, SourceError, TopologyError
 from state.troubles import Trouble
 from tests.support.sources.far_folder import FarFolder
 
@@ -356,3 +357,14 @@ def test_a_folder_that_the_disk_refuses_is_refused_by_name(linked, monkeypatch, 
     for ask, kind in ((linked.store.list_files, TopologyError), (linked.store.look, SourceError)):
         with pytest.raises(kind, match=rf"cannot be listed: '.*/sub' cannot be looked at: {os.strerror(number)}"):
             ask([linked.prefix + "**/a.txt", given])
+
+
+@pytest.mark.parametrize("pattern", ["none-*.txt", "s3://nowhere/none-*.txt"])
+def test_a_topology_is_defined_where_its_files_are_not_and_a_run_starts_nothing(tmp_path: Path, pattern: str) -> None:
+    lines = stream(TextFiles(pattern if "://" in pattern else str(tmp_path / pattern)))
+    topology = lines.count_by("line", into=HashState("lines")).topology("absent")
+    assert "TextFiles" in str(plan(topology))
+    if "://" not in pattern:
+        with pytest.raises(TopologyError, match="no file matches"):
+            run(topology, data_dir=tmp_path / "data", engine="local")
+        assert list(tmp_path.iterdir()) == []

@@ -180,10 +180,10 @@ def test_fields_that_are_no_list_of_names_are_refused_not_taken_apart(tmp_path, 
         made(write(tmp_path / "a.parquet", user=["a"]), **given)
 
 
-def test_what_is_not_parquet_is_refused_when_the_topology_is_built(tmp_path):
+def test_what_is_not_parquet_is_refused_before_a_run_starts_anything(tmp_path):
     (tmp_path / "a.parquet").write_text("a,b\n")
     with pytest.raises(TopologyError, match="is not a Parquet file"):
-        ParquetFiles(str(tmp_path / "*.parquet"), ["n"])
+        ParquetFiles(str(tmp_path / "*.parquet"), ["n"]).find_input()
 
 
 def test_a_python_without_pyarrow_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
