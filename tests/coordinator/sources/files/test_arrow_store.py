@@ -98,7 +98,7 @@ def test_a_store_that_is_away_is_said_to_be():
     away = pyarrow.fs.PyFileSystem(Refusing())
     store, unlisted = ArrowStore(away), r"files that match 'a\*' cannot be listed"
     for error, told, ask in (
-        (TopologyError, unlisted, lambda: TextFiles("a*", filesystem=away)),
+        (TopologyError, unlisted, lambda: TextFiles("a*", filesystem=away).find_input()),
         (SourceError, unlisted, lambda: store.look(["a*"])),
         (SourceError, "input file 'a' cannot be looked at", lambda: store.exists("a")),
         (SourceError, "input file 'a' cannot be read", lambda: store.open("a")),
@@ -140,7 +140,7 @@ def test_options_of_an_address_are_used_and_not_stored_with_its_files(bucket: Pa
 )
 def test_what_names_no_store_is_refused_and_no_secret_shown(given, message):
     with pytest.raises(TopologyError, match=message) as caught:
-        TextFiles(**given)
+        TextFiles(**given).find_input()
     assert "topsecret" not in str(caught.value)
 
 
@@ -244,7 +244,7 @@ def test_an_object_of_fsspec_hides_nothing_below_its_name():
 def test_whatever_a_store_raises_is_named_with_what_it_was_asked_for():
     broken = Bucket({"logs/a": b"a\n"}, fault=KeyError("logs/a")).filesystem()
     with pytest.raises(TopologyError, match=r"match 'logs/\*' cannot be listed: .*'logs/a'.*; fix the"):
-        TextFiles("logs/*", filesystem=broken)
+        TextFiles("logs/*", filesystem=broken).find_input()
     slow = Bucket({"logs/a": b"SlowDown"}).filesystem()
     with pytest.raises(SourceError, match=r"input file 'logs/a' cannot be read: .*reduce your request rate; fix the"):
         rows_of(TextFiles("logs/*", filesystem=slow))

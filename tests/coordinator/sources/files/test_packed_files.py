@@ -67,7 +67,7 @@ def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, se
     (tmp_path / "a.txt").write_text("sound\n")
     (tmp_path / "b.txt").write_bytes(content)
     with pytest.raises(TopologyError) as refused:
-        TextFiles(str(tmp_path / "*.txt"), encoding_errors=encoding_errors)
+        TextFiles(str(tmp_path / "*.txt"), encoding_errors=encoding_errors).find_input()
     assert f"input file '{tmp_path / 'b.txt'}' is {sentence}" in str(refused.value)
 
 

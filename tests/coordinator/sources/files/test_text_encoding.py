@@ -75,4 +75,4 @@ def test_a_mark_of_utf_8_does_not_go_with_another_encoding(tmp_path: Path) -> No
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfa\n")
     assert rows_of(TextFiles(str(tmp_path / "a.txt"), encoding="utf-8-sig")) == [["a"]]
     with pytest.raises(TopologyError, match="is UTF-8 by its byte order mark: read it without encoding='cp1252'"):
-        TextFiles(str(tmp_path / "a.txt"), encoding="cp1252")
+        TextFiles(str(tmp_path / "a.txt"), encoding="cp1252").find_input()
