@@ -99,6 +99,15 @@ def with_shards(description: str, shard_count: int) -> str:
     return json.dumps(described, sort_keys=True, ensure_ascii=False)
 
 
+def with_renamed(description: str, old: str, new: str) -> str:
+    """Returns a description of the same topology whose state `old` is called `new`."""
+    described = json.loads(description)
+    for part in ("states", "began"):
+        if old in described.get(part, {}):
+            described[part][new] = described[part].pop(old)
+    return json.dumps(described, sort_keys=True, ensure_ascii=False)
+
+
 def with_former(given: str, stored: str) -> str:
     """Returns a description that also says which keys the states of the stored one may have left.
 

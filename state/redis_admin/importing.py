@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from state.codec import unpack
 from state.errors import StateRefusedError, TopologyError
@@ -28,6 +28,17 @@ KEYS_MAX = 100_000
 TRIES = 20
 VANISHING = "~"
 """Before the expiry of a key that may be gone."""
+
+
+class AsOf(NamedTuple):
+    """Which owner had written what, by the control hash."""
+
+    fence: str
+    revision: str
+
+    @classmethod
+    def of(cls, control: Mapping[str, str]) -> AsOf:
+        return cls(control.get("fence", ""), control.get("revision", ""))
 
 
 class StateImport(Protocol):
@@ -49,7 +60,7 @@ class StateImport(Protocol):
     def stage(self, piece: StoredPiece) -> None:
         """Stages entries of one key."""
 
-    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
+    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool, as_of: AsOf | None = None) -> int:
         """Puts everything staged into place, and returns how many keys it replaced."""
         ...
 
@@ -133,19 +144,26 @@ class RedisImport:
             self._stage(known[0], "expire_fields", [*chain.from_iterable(times)], f"state {piece.name!r}: ")
         reached("import.staged")
 
-    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
+    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool, as_of: AsOf | None = None) -> int:
         """Puts everything staged into place, in one step or not at all, and returns how many keys it replaced.
 
         Args:
             control: fields of the control hash to write.
             generation: 128 random bits in hexadecimal: the topology begins a new life.
             replaces: whether to delete what the topology holds now; a running one is fenced out by that.
+            as_of: what the control hash must still say, if what is put in was made of what is there.
 
         Raises:
             TopologyError: the topology exists, and `replaces` is false.
+            StateRefusedError: it has been written, or taken over, since `as_of`.
         """
         for _ in range(TRIES):
             found = self._control()
+            if as_of is not None and AsOf.of(found) != as_of:
+                raise StateRefusedError(
+                    f"topology {self._keys.topology_id!r} was written meanwhile; nothing was changed; stop its run, "
+                    "then try again"
+                )
             old = [key for key in self._existing(found) if key != self._keys.control]
             if (old or found) and not replaces:
                 raise TopologyError(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from state.keys import RESERVED_NAME
 from state.records.stored_records import Entries, StoredPiece
-from state.redis_admin.importing import RedisImport
+from state.redis_admin.importing import AsOf, RedisImport
 from state.redis_client.function_library import SHARDED_FORMAT
 from state.values.shards import SPREAD_KINDS, shard_of
 
@@ -68,8 +68,9 @@ class ShardedImport:
                 expiries = {field: piece.expiries[field] for field, _ in entries if field in piece.expiries}
                 shard.stage(replace(piece, entries=entries, expiries=expiries))
 
-    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
+    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool, as_of: AsOf | None = None) -> int:
         """Puts everything staged into place; see `RedisImport.restore`."""
+        assert as_of is None, "each slot changes by itself"
         of_shard = {name: control[name] for name in ("committed", "topology")}
         of_shard |= {"chain": "", "format": SHARDED_FORMAT}
         replaced = sum(each.restore(of_shard, generation=generation, replaces=replaces) for each in self._shards)

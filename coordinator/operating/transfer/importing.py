@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import IO, Any
@@ -15,7 +15,7 @@ from state.keys import RESERVED_NAME, Keys, is_chain
 from state.metadata import MetadataSum
 from state.records.declared_states import DescribedState, declared_states_of, shard_count_of, with_shards
 from state.records.stored_records import Entries, StoredPiece
-from state.redis_admin.importing import StateImport
+from state.redis_admin.importing import AsOf, StateImport
 from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_client.function_library import STORED_FORMAT
 
@@ -82,16 +82,31 @@ def checked_export(file: IO[bytes]) -> Export:
     return Export(export.topology_id, export.committed_txid, export.control, export.states, count)
 
 
-def import_state(target: StateImport, export: Export, file: IO[bytes], *, generation: str, replaces: bool) -> int:
+def import_state(
+    target: StateImport,
+    export: Export,
+    file: IO[bytes],
+    *,
+    generation: str,
+    replaces: bool,
+    renamed: Callable[[str], str] = str,
+    as_of: AsOf | None = None,
+) -> int:
     """Puts a checked export into a topology, everything at once, and returns how many keys it replaced.
 
-    `file` is the one that `checked_export` has read, from its start. With `replaces`, what the topology holds now is
-    deleted in the same step; without, an existing topology is refused.
+    Args:
+        target: the import.
+        export: what `file` holds.
+        file: the one that `checked_export` has read, from its start.
+        generation: see `StateImport.restore`, as for `as_of`.
+        replaces: whether what the topology holds now is deleted in the same step; if not, it is refused.
+        renamed: name of a state, or of a part of one -> the name that it gets.
+        as_of: what the topology must still be.
     """
     target.begin()
     for piece in _pieces(export, file):
-        target.stage(piece)
-    return target.restore(export.control, generation=generation, replaces=replaces)
+        target.stage(replace(piece, name=renamed(piece.name)))
+    return target.restore(export.control, generation=generation, replaces=replaces, as_of=as_of)
 
 
 def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:

@@ -1,4 +1,4 @@
-"""``txbatch state list|get|export|import``: what a topology has stored, as readers see it, and as a file."""
+"""``txbatch state list|get|export|import|rename``: what a topology has stored, as readers see it, and as a file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from coordinator.operating.cli.terminal import copy_out, say, say_json
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
+from coordinator.operating.transfer.renaming import rename_state
 from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable, table_lines
 from state.troubles import Trouble
 from state.values.shards import SHARDS_MAX
 
-app = command_group("Look at a topology's state, export it, or put an export back.")
+app = command_group("Look at a topology's state, export it, put an export back, or rename a state.")
 
 
 @app.command("list")
@@ -172,6 +173,28 @@ def import_states(
             f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
             f"{keys_left(target.left)}"
         )
+
+
+@app.command("rename")
+@command
+def rename_states(
+    *,
+    topology_id: TopologyId,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The state, without a part.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    typed: ServerOptions,
+) -> None:
+    """Give a state another name: all its parts and its record in one step, while no run owns the topology.
+
+    Then give it that name in the code. Everything that the topology holds is copied, so it takes as long as an export
+    and an import.
+    """
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        if store.connected_runs():
+            raise TopologyError(f"topology {topology_id!r} is running; stop that run before you rename a state of it")
+        committed = rename_state(store.records(), store.importer(), old, new, generation=secrets.token_hex(16))
+    say(f"state {old!r} of topology {topology_id!r} is called {new!r} now, as of txid {committed:,}")
 
 
 def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:

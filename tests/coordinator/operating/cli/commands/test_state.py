@@ -224,6 +224,12 @@ def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(ur
     assert got("wörd/0") == b"6\n"
 
 
+def test_a_state_is_renamed(url: str, output, complaint) -> None:
+    said = output(f"state rename typed counts words --redis {url}")
+    assert said == "state 'counts' of topology 'typed' is called 'words' now, as of txid 8\n"
+    assert "typed' declares no state 'counts'" in complaint("state", "rename", "typed", "counts", "x", "--redis", url)
+
+
 def test_characters_beyond_16_bits_are_escaped_as_json_does() -> None:
     written = io.BytesIO()
     with redirect_stdout(io.TextIOWrapper(written, encoding="ascii")):
