@@ -27,7 +27,7 @@ from coordinator.sources import Batches, ColumnRanges, DataFrameBatches, RedisSt
 from coordinator.sources.kafka import KafkaTransactionalSpout
 from state import HashState
 from tests.support.case_names import shown
-from tests.support.documents import blocks
+from tests.support.documents import blocks, executed, python_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
@@ -70,16 +70,6 @@ PYTHON_IS_RUN_BY = {
 
 
 @cache
-def python_of(document: str) -> list[str]:
-    return [block.text for block in blocks(ROOT / document, "python") if not block.reason]
-
-
-def executed(document: str, number: int, given: dict[str, Any]) -> dict[str, Any]:
-    """Runs one block of a document, counted from 0, with the names that the text around it explains."""
-    exec(compile(python_of(document)[number], f"{document}, block {number}", "exec"), given)
-    return given
-
-
 # Which blocks there are ------------------------------------------------------------------------------------------
 
 

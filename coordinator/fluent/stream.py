@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
@@ -36,11 +36,13 @@ from coordinator.option_checks import names_in, positive
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.trying.first_rows import FirstRows, first_rows
 from state.html_tables import section, table
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily
 from state.values.state_kind import StateKind, ValueType
+
+if TYPE_CHECKING:
+    from coordinator.trying.first_rows import FirstRows
 
 
 def stream(source: Spout, name: str = "input", parallelism: int | None = None) -> Stream:
@@ -325,6 +327,8 @@ class Stream(Keeping):
         return found
 
     def _first(self, most: int) -> FirstRows:
+        from coordinator.trying.first_rows import first_rows  # which imports the local cluster: few programs look
+
         self._said.given(None)
         shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, said_here())
         return first_rows(*shown, positive("take", "most", most))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from coordinator import LocalCluster, plan
-from tests.test_code_blocks import executed, python_of
+from tests.support.documents import executed, python_of
 
 PAGE = "docs/recipes.md"
 (COUNT, TWO_FIELDS, JOIN, TWICE, TOP, HOURLY, TABLE, ALERTS, KAFKA, PARQUET, SERVICE) = range(11)

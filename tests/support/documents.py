@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?:^\*Not run by the tests: ([^*]+)\*\n\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FENCED = re.compile(r"```.*?```", re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -28,6 +30,17 @@ def blocks(document: Path, language: str) -> list[Block]:
     """The blocks of a document in one language, in order."""
     found = BLOCK.findall(document.read_text(encoding="utf-8"))
     return [Block(text, reason) for reason, each, text in found if each == language]
+
+
+def python_of(document: str) -> list[str]:
+    """The blocks of Python that tests run, of a document below the checkout."""
+    return [block.text for block in blocks(ROOT / document, "python") if not block.reason]
+
+
+def executed(document: str, number: int, given: dict[str, Any]) -> dict[str, Any]:
+    """Runs one block of a document, counted from 0, with the names that the text around it explains."""
+    exec(compile(python_of(document)[number], f"{document}, block {number}", "exec"), given)
+    return given
 
 
 def anchor(heading: str) -> str:

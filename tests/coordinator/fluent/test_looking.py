@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -85,3 +86,8 @@ def test_a_notebook_shows_the_steps_of_a_stream_as_text():
 def test_what_cannot_be_looked_at_is_refused(look, error, said):
     with pytest.raises(error, match=said):
         look()
+
+
+def test_a_job_that_nobody_looks_at_does_not_import_the_local_cluster() -> None:
+    program = "import sys; from coordinator import stream; print('coordinator.testing' in sys.modules, stream.__name__)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False stream\n"
