@@ -199,8 +199,8 @@ class Summing(Aggregation):
         handle = into.template if isinstance(into, StateFamily) else into
         if handle.retention.is_ranked:
             raise self.wrong(
-                f"{into!r} keeps its best members only, so the sum of another may be gone; leave its limit out: what "
-                "is added up is ranked all the same"
+                f"{into!r} keeps only its best members, so sums of other members may be gone; leave the limit out: "
+                "sums are ranked without it"
             )
         return super().fitted(into)
 

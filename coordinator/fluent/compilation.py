@@ -327,8 +327,8 @@ def _check_ends(nodes: Sequence[StreamNode]) -> None:
     for node in nodes:
         if not node.children and not node.is_end():
             raise TopologyError(
-                f"nobody gets the rows of {node.said}; it changes nothing in the stream it is called on, so use the "
-                "stream that it returns, or remove it"
+                f"nothing uses the rows of {node.said}; this step leaves its stream as it is and returns another; "
+                "use that one, or remove the step"
             )
 
 
@@ -404,8 +404,8 @@ def _check_reads(nodes: Sequence[StreamNode]) -> None:
             if not node.what.is_of_any and not are_first:
                 raise TopologyError(
                     f"{node.said} reads state {state.name!r} while {writers[state.name][0].said} writes it, so the "
-                    "answer depends on how many rows a transaction takes; read the table to its end before, in "
-                    "Inputs(table=first(...), rows=...), or accept that with as_of='transaction'"
+                    "answer depends on how many rows a transaction takes; read the table to its end first, by "
+                    "Inputs(table=first(...), rows=...), or accept that by as_of='transaction'"
                 )
 
 

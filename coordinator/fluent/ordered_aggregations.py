@@ -40,7 +40,7 @@ class Ranking(Aggregation):
         bounded = copy.copy(handle)
         bounded.retention = Retention(KeptEnd.HIGHEST, check_most(f"top of state {into.name!r}", self.most))
         if handle.retention not in (KEEP_ALL, bounded.retention):
-            raise self.wrong(f"{into!r} keeps other members than the highest {self.most}; leave its limit out")
+            raise self.wrong(f"{into!r} does not keep the highest {self.most}; leave its limit out")
         return replaced(into, bounded) if isinstance(into, StateFamily) else bounded
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:

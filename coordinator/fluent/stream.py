@@ -164,7 +164,9 @@ class Stream(Keeping):
         """
         node = self._said.node
         if not isinstance(node.what, ReadFrom | SentTo):
-            raise self._said.wrong("these rows come from a step; call it on what stream, apply or commit returned")
+            raise self._said.wrong(
+                "these rows come from a step; call output on the result of stream(), apply() or commit()"
+            )
         streams = streams_of(node.what.bolt, node.label)
         if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
             raise self._said.wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")

@@ -176,7 +176,7 @@ class _Proving:
         if is_opaque and not self._is_whole:
             raise TopologyError(
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
-                "opaque: what the first ones hold depends on what failed; give a smaller input, or more batches"
+                "opaque: a batch that is repeated may hold other rows; give a smaller input, or allow more batches"
             )
         self._last_txid = None if is_opaque else self._batches  # which the rest is in then depends on what fails
         if cut := self._cut_otherwise(runs.first, other):

@@ -100,6 +100,6 @@ def faults_of(texts: Iterable[str]) -> frozenset[Strike]:
     for text in texts:
         fault, _, opportunity = text.rpartition(":")
         if fault not in (*BY_STAGES, *BY_TUPLES) or not opportunity.isdecimal():
-            raise TopologyError(f"{text!r} is not a fault of a proof; give what a failing schedule prints")
+            raise TopologyError(f"{text!r} is not a schedule of faults; give the text that a failing schedule prints")
         found.add(Strike.parse(text))
     return frozenset(found)

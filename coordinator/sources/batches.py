@@ -153,7 +153,8 @@ class BatchesCoordinator(SpoutCoordinator):
         except StopIteration:
             if self._has_raised and inspect.isgenerator(self._batches):
                 raise SourceError(
-                    f"the generator of topology {self._topology_id!r} raised after batch {self._number}, which ended "
+                    f"the generator of topology {self._topology_id!r} raised an error after batch {self._number}, "
+                    "which ended "
                     "it, so this run does not get the batches after that: run again; yield None where it has to wait"
                 ) from None
             self._has_ended = True
@@ -180,7 +181,8 @@ class BatchesCoordinator(SpoutCoordinator):
         rows = [self._row(where, number, row) for number, row in enumerate(batch, 1)]
         if (byte_count := len(pack_exact(rows))) > MAX_BATCH_BYTES:
             raise SourceError(
-                f"{where} takes {byte_count} bytes, and each batch is stored: yield batches of at most "
+                f"{where} takes {byte_count} bytes, but each batch is stored with its transaction: yield batches of "
+                "at most "
                 f"{MAX_BATCH_BYTES} bytes, or have the executors read the data, as by DataFrameBatches"
             )
         return rows

@@ -88,7 +88,8 @@ class MicroBatches(RowSpout):
         if self._coordinator is None:
             raise TopologyError(
                 f"component {context.component_id!r} of topology {context.topology_id!r} reads micro-batches, which "
-                "only a streaming query has: hand the topology to exactly_once, and that to writeStream.foreachBatch"
+                "only a streaming query has: give the topology to exactly_once(...), and what that returns to "
+                "writeStream.foreachBatch"
             )
         return self._coordinator
 
@@ -190,8 +191,8 @@ class MicroBatchCoordinator(SpoutCoordinator):
         )
         raise SourceError(
             f"topology {self._topology_id!r} expects batch {batch_id} of streaming query {batch.query_id} and was "
-            f"given batch {batch.batch_id}: {known}, so batches between have gone elsewhere or the server has lost "
-            f"them; restore its data from a copy of that moment, or {self._ways_out()}{begin}"
+            f"given batch {batch.batch_id}: {known}, so the batches in between were given to another sink, or the "
+            f"server has lost them; restore the server from a copy of the right moment, or {self._ways_out()}{begin}"
         )
 
     def _replaced(self, batch: MicroBatch, story: str) -> SourceError:

@@ -85,8 +85,8 @@ def expect_fingerprint(answer: Any) -> str:
         answer.encode()
     except UnicodeEncodeError:
         raise WrongAnswerError(
-            f"fingerprint returned {answer!r:.200}, which is not valid Unicode; escape what it is made of, such as the "
-            "name of a file, with repr() or ascii()"
+            f"fingerprint returned {answer!r:.200}, which is not valid Unicode; escape the parts that you make it "
+            "of, such as names of files, with repr() or ascii()"
         ) from None
     return answer
 

@@ -187,7 +187,7 @@ class RedisImport:
                     "again"
                 )
         raise StateRefusedError(
-            f"topology {self._keys.topology_id!r} is written all the time; stop its run, then import again"
+            f"topology {self._keys.topology_id!r} keeps being written; stop its run, then import again"
         )
 
     def _restore(

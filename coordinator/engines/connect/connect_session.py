@@ -73,7 +73,7 @@ def connect_lease(spark: Any, master: str, settings: Mapping[str, str]) -> Itera
         EngineError: the server cannot be reached, or does not accept a setting of the user's.
     """
     if spark is not None and settings:
-        raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
+        raise TopologyError("conf is for a session that txbatch starts; set it on the session that you pass as spark=…")
     session = _opened(master) if spark is None else asked(lambda: _sibling(spark))
     try:
         if session is not spark:

@@ -215,7 +215,9 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
     check_pyspark()
     if spark is not None:
         if settings:
-            raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
+            raise TopologyError(
+                "conf is for a session that txbatch starts; set it on the session that you pass as spark=…"
+            )
         context = accept_context(spark)
         with _watch_over(context, is_ours=False) as watch:
             watch.call(lambda: check_spark(context.version))

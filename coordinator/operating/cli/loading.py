@@ -98,7 +98,8 @@ def read_words(
         topology, _ = load_topology(target, parameters)
         if not isinstance(topology, Topology) or topology.topology_id != topology_id:
             raise TopologyError(
-                f"{target!r} makes topology {topology.topology_id!r}, not {topology_id!r}; give the factory of its runs"
+                f"{target!r} makes topology {topology.topology_id!r}, not {topology_id!r}; give the factory that its "
+                "runs have"
             )
         return words_of_spout(topology.spout.spec, metadata)
 

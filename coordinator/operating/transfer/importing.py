@@ -72,8 +72,8 @@ def checked_export(file: IO[bytes]) -> Export:
         digest.update(packed)
     if export is None or ending != {"lines": count, "digest": digest.hexdigest()}:
         raise StateRefusedError(
-            f"the file is not a complete export: it has {count:,} lines, which its last line does not match; it was "
-            "cut or altered, so take another copy"
+            f"the file is not a complete export: it has {count:,} lines, but its last line says otherwise; the file "
+            "was cut or altered, so take another copy"
         )
     if str(MetadataSum(metadata)) != export.control["metadata_sum"]:
         raise StateRefusedError("the file is not a sound export: its metadata does not match its checksum")

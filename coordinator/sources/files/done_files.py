@@ -231,8 +231,8 @@ class DoneFiles(SpoutCommitter):
             )
         raise SourceError(
             f"input file {file.path!r} is not the file that was read and committed, so it is not {what}: it was "
-            "replaced or rewritten since; every path is read once, so give it a new name to have it read, or delete it "
-            "by hand, and run again"
+            "replaced or rewritten since; every path is read once, so give it a new name if it is to be read, or "
+            "delete it by hand, and run again"
         )
 
 

@@ -276,8 +276,8 @@ def choose_store(owner: str, patterns: Sequence[str], folder: str, filesystem: A
         )
     if filesystem is not None and addresses:
         raise TopologyError(
-            f"pattern {addresses[0]!r} of {owner} is an address, and filesystem is given too: take one of them, the "
-            "pattern without its scheme or no filesystem"
+            f"pattern {addresses[0]!r} of {owner} is an address, and filesystem is given too: give a pattern without "
+            "a scheme, or no filesystem"
         )
     from coordinator.sources.files.stores.arrow_store import ArrowStore  # pyarrow is an extra
 

@@ -55,7 +55,7 @@ class Follow:
         if (self.done in ("list", "move")) != bool(self.done_path):
             raise TopologyError(
                 f"done={self.done!r} of Follow goes with done_path={self.done_path!r}: give the path of a list or a "
-                "folder with 'list' or 'move', and none otherwise"
+                "folder if done is 'list' or 'move', and no path otherwise"
             )
 
 

@@ -155,7 +155,7 @@ class RowGroupScanner(Scanner):
         block_bytes: how much is read at a time.
 
     Raises:
-        SourceError: it is damaged, lacks a column, or has other row groups than when it was begun.
+        SourceError: it is damaged, lacks a column, or has other row groups than when the run began to read it.
     """
 
     def __init__(
@@ -188,7 +188,9 @@ class RowGroupScanner(Scanner):
         groups = [each for each in self._footer.groups if each.first_row + each.row_count > self._row]
         self._groups = groups[::-1]
         if after is not None and groups and groups[0].start not in (after.start, after.end):
-            raise SourceError(f"input file {file.path!r} has other row groups than when it was begun: {file.remedy()}")
+            raise SourceError(
+                f"input file {file.path!r} has other row groups than when the run began to read it: {file.remedy()}"
+            )
 
     def is_done(self) -> bool:
         return not self._groups

@@ -129,8 +129,8 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
             except OutOfRangeError:
                 if is_again:
                     raise FailedException(
-                        f"the log of partition {partition} of topic {self._topic.name!r} keeps moving away from "
-                        f"offset {at}"
+                        f"the log of partition {partition} of topic {self._topic.name!r} keeps losing offset {at} "
+                        "before it is read"
                     ) from None
                 at, is_again = self._continued(topic_id, partition, at), True
                 continue

@@ -122,7 +122,7 @@ class TopicView:
             require_within(self._name, partition, at, held)
         raise FailedException(
             f"partition {partition} of topic {self._name!r} was read to offset {at}, but its log ends at {held.end}; "
-            "it is asked again"
+            "the broker is asked again"
         )
 
     def note_missing(self, reasons: Mapping[int, str]) -> None:

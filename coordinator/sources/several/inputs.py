@@ -175,7 +175,7 @@ def _as_source(name: str, given: Any) -> ITransactionalSpout:
         TopologyError: it is none, or one that cannot be among others.
     """
     if isinstance(given, Inputs):
-        raise TopologyError(f"input {name!r} has several sources itself; name each of them as one of these inputs")
+        raise TopologyError(f"input {name!r} is an Inputs with several sources; name each of them directly")
     if isinstance(given, ICommitterTransactionalSpout) and not given.get_committer.__module__.startswith(
         "coordinator."
     ):

@@ -341,7 +341,7 @@ class PlainRun:
         for task in tasks:
             if isinstance(task.bolt, HandBolt) and any(held is tup for held in task.bolt.waiting()):
                 return task
-        raise ValueError(f"{tup!r} is not waiting in a component handled by hand; take one that waiting() returns")
+        raise ValueError(f"{tup!r} is not waiting there; take a tuple that waiting() returns")
 
     @contextmanager
     def _ending_the_run(self) -> Iterator[None]:

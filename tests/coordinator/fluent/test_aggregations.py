@@ -290,7 +290,7 @@ def test_a_lookup_finds_the_part_by_the_field_of_its_name():
     assert kept(s.topology("looked"), "had") == {5: 1}
 
 
-OTHER_LIMIT = "keeps other members than the highest 5"
+OTHER_LIMIT = "does not keep the highest 5"
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ COUNTS = HashState("counts")
             "is a hash of str values; give a hash, string, zset",
         ),
         (lambda s: s.count_by(None, into=COUNTS), "key None does not fit"),
-        (lambda s: s.count_by("word", into=SortedSetState("v", keep_highest=3)), "keeps its best members only, so"),
+        (lambda s: s.count_by("word", into=SortedSetState("v", keep_highest=3)), "keeps only its best members, so"),
         (lambda s: s.count_by("word", into=HashState("v", fields_expire=True)), "expire at times that only a class"),
         (lambda s: s.max_by("word", "n", into=HashState("v", fields_expire=True)), "expire at times that only a class"),
         (lambda s: s.count_by("word", into=ValueState("v")), "key 'word' does not fit"),
@@ -288,7 +288,7 @@ COUNTS = HashState("counts")
         (lambda s: s.filter(len, of="word").topology("t"), "nothing is kept"),
         (
             lambda s: (s.filter(len, of="word"), s.count_by("word", into=COUNTS).topology("t")),
-            r"nobody gets the rows of filter at .*test_stream.py:\d+; it changes nothing in the stream it is called on",
+            r"nothing uses the rows of filter at .*test_stream.py:\d+; this step leaves its stream",
         ),
         (
             lambda s: s.count_by("word", into=COUNTS).sum_by("word", "n", into=COUNTS).topology("t"),

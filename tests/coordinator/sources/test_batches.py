@@ -223,7 +223,7 @@ def test_a_row_whose_names_are_in_another_order_than_the_fields_is_refused(row):
     ("raised", "error", "told"),
     [
         (LookupError("the program's own"), UserCodeError, "the program's own"),
-        (FailedException("not now"), SourceError, "raised after batch 1, which ended it"),
+        (FailedException("not now"), SourceError, "raised an error after batch 1, which ended it"),
     ],
 )
 def test_what_a_generator_raises_ends_the_run_and_does_not_pass_for_an_end(cluster, raised, error, told):

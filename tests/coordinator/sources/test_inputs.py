@@ -356,7 +356,7 @@ NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of i
     ("sources", "told"),
     [
         (dict, "Inputs has no source"),
-        (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' has several sources itself"),
+        (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' is an Inputs with several sources"),
         (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is not a transactional spout"),
         (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
         (lambda: {"a": first(TextFiles("/nowhere/*", follow=True)), "b": ONE}, ENDLESS),

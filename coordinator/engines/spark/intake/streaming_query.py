@@ -51,7 +51,7 @@ def _offset_log_entry(session: Any, query_id: str, batch_id: int) -> str:
     running = session._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001
     query = running.get(jvm.java.util.UUID.fromString(query_id))
     if query is None:
-        raise LookupError("Spark knows of no such query that is running")
+        raise LookupError("Spark says that no such query is running")
     path = jvm.org.apache.hadoop.fs.Path(f"{query.resolvedCheckpointRoot()}/offsets/{batch_id}")
     file_system = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
     stream = file_system.open(path)

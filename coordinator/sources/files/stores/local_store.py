@@ -50,8 +50,8 @@ class LocalStore(FileStore):
             if error.errno in _NOWHERE:
                 return None
             raise SourceError(
-                f"input file {path!r} cannot be looked at by user id {os.geteuid()}: {error.strerror}; give that user "
-                "the right to search its folder, or see to the disk, and run again"
+                f"input file {path!r} cannot be looked at by user id {os.geteuid()}: {error.strerror}; give that "
+                "user the right to enter its folder, or check the disk, and run again"
             ) from error
 
     def open(self, path: str) -> LocalFile:

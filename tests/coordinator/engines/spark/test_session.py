@@ -57,7 +57,7 @@ def test_what_is_neither_a_session_nor_a_context_is_refused(redis_backend):
 def test_settings_together_with_a_session_are_refused(redis_backend):
     text = refusal(redis_backend.url, spark=object(), conf={"spark.cores.max": "1"})
 
-    assert text == "conf is for a session of our own; set it on the session you pass as spark=…"
+    assert text == "conf is for a session that txbatch starts; set it on the session that you pass as spark=…"
 
 
 def context_with(master, parallelism=2, **settings):

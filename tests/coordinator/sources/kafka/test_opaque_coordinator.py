@@ -209,7 +209,9 @@ def test_a_log_that_ends_before_its_position_is_waited_for_a_moment_and_then_nam
     assert not asked.is_exhausted(0, p0=10, p1=0)
     topic.bounds[0] = Bounds(0, 5)
     for _ in range(3):
-        with pytest.raises(FailedException, match="was read to offset 10, but its log ends at 5; it is asked again"):
+        with pytest.raises(
+            FailedException, match="was read to offset 10, but its log ends at 5; the broker is asked again"
+        ):
             asked.is_exhausted(0, p0=10, p1=0, after_s=10)
     with pytest.raises(SourceError, match="it has lost messages"):
         asked.is_exhausted(0, p0=10, p1=0, after_s=11)

@@ -194,7 +194,7 @@ def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_
     cutter = Cutter(topic)
     cutter.cut()
     topic.bounds = {0: Bounds(0, 5), 1: Bounds(0, 50)}
-    with pytest.raises(FailedException, match="read to offset 10, but its log ends at 5; it is asked again"):
+    with pytest.raises(FailedException, match="read to offset 10, but its log ends at 5; the broker is asked again"):
         cutter.cut(after_s=10)
     topic.bounds[0] = Bounds(0, 20)
     cutter.now += 10

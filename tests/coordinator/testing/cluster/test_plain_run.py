@@ -370,7 +370,7 @@ def test_only_what_waits_can_be_handled():
     feed(run, "m")
     (tup,) = run.waiting("held")
     run.ack(tup)
-    with pytest.raises(ValueError, match="is not waiting in a component handled by hand"):
+    with pytest.raises(ValueError, match="is not waiting there; take a tuple"):
         run.ack(tup)
     with pytest.raises(TopologyError, match="component 'held' is not handled by hand; name it in by_hand"):
         start(held_builder()).waiting("held")
