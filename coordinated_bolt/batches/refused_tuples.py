@@ -95,7 +95,7 @@ class RefusedTuples:
             )
         except CodecError as error:
             raise CodecError(
-                f"component {component_id!r} refused {cut(refused)}, one of whose values {error}"
+                f"component {component_id!r} refused {cut(refused)}, but one of its values {error}"
             ) from None
 
 

@@ -98,7 +98,7 @@ class Shard(RedisSlot):
     @property
     def name(self) -> str:
         """How messages call it."""
-        return f"shard {self.number} of topology {self._home.topology_id!r}, {self.keys.control!r} at {self.server}"
+        return f"shard {self.number} of topology {self._home.topology_id!r} ({self.keys.control!r} at {self.server})"
 
     def refuse_taken(self) -> None:
         """Refuses a slot in which a topology of the shard's name lives; called before anything is written."""
@@ -107,7 +107,7 @@ class Shard(RedisSlot):
 
     def _taken(self) -> StateRefusedError:
         return StateRefusedError(
-            f"{self.name}, is taken: a topology named {self.keys.topology_id!r} lives there; choose another id for one "
+            f"{self.name} is taken: a topology named {self.keys.topology_id!r} lives there; choose another id for one "
             "of them"
         )
 
@@ -125,7 +125,7 @@ class Shard(RedisSlot):
             raise self._taken()
         if status == "OTHER_LIFE":
             raise StateRefusedError(
-                f"{self.name}, holds state of another life of the topology; what is at home was dropped, restored or "
+                f"{self.name} holds state of another life of the topology; what is at home was dropped, restored or "
                 f"lost without it; restore both from one backup, or start over with `txbatch drop "
                 f"{self._home.topology_id}`"
             ).about(Trouble.REGRESSED)
@@ -133,7 +133,7 @@ class Shard(RedisSlot):
             raise acquire_refusal(self._home.topology_id, status, [f"{self.name}: {found[0]}"])
         if self._connection.moves != moves:
             raise StateUnreachableError(
-                f"{self.name}, has moved just when it was taken over; this run has not begun, so start it again"
+                f"{self.name} has moved just when it was taken over; this run has not begun, so start it again"
             )
         revision, committed, chain, source, description, staged_chain, keys = found
         self._owned.begin(Ownership(fence, generation, int(revision)))
@@ -180,7 +180,7 @@ class Shard(RedisSlot):
             if self._clock() - started_s > self.unreachable_timeout_s:
                 barrier.close()
                 raise StateRefusedError(
-                    f"{self.name}, has confirmed nothing at durability {self._asked.level.value} for "
+                    f"{self.name} has confirmed nothing at durability {self._asked.level.value} for "
                     f"{self.unreachable_timeout_s:g} s: a replica is away or lags; fix that, or ask for less, and run "
                     "again; nothing was decided, and nothing is lost"
                 ).about(Trouble.NOT_DURABLE)
@@ -197,7 +197,7 @@ class Shard(RedisSlot):
         reply = yield from self._write("apply_part", keys, [chain, *kept], descriptions=changes)
         if reply.status in (CommitStatus.TYPE, CommitStatus.LIMIT):
             raise StateRefusedError(
-                f"{self.name}, refuses what it had accepted: {reply.detail}; something other than txbatch has changed "
+                f"{self.name} refuses what it had accepted: {reply.detail}; something other than txbatch has changed "
                 "it since; mend that, and run again: the group is decided, nothing is lost, and the next run applies it"
             ).about(Trouble.STATE_VALUE)
         self._owned.require("cannot apply a group", reply)
@@ -240,7 +240,7 @@ class Shard(RedisSlot):
 
     def _ownership(self) -> Ownership:
         if self._owned.current is None:
-            raise ProtocolError(f"{self.name}, was used before it was taken over")
+            raise ProtocolError(f"{self.name} was used before it was taken over")
         return self._owned.current
 
     def ask(self, asked: Asking[Result], connection: RedisConnection | None = None) -> Result:

@@ -235,7 +235,7 @@ class ShardedStore(RedisStore):
             committed = self._take_back(committed, *ahead)
             if committed != ahead[0].committed:
                 raise self._apart(
-                    f"{ahead[1].name}, says that it has txid {ahead[0].committed}, and keeps no decision of it"
+                    f"{ahead[1].name} says that it has txid {ahead[0].committed}, and keeps no decision of it"
                 )
         behind: list[tuple[ShardStanding, Shard]] = []
         for standing, shard in zip(standings, self._shards, strict=True):
@@ -245,7 +245,7 @@ class ShardedStore(RedisStore):
                 behind.append((standing, shard))
             elif standing.chain != self._chain:
                 raise self._apart(
-                    f"{shard.name}, has another history than home up to txid {committed}: one of their servers holds "
+                    f"{shard.name} has another history than home up to txid {committed}: one of their servers holds "
                     "what the other has never seen"
                 )
         carried: dict[str, bytes] = {}
@@ -262,7 +262,7 @@ class ShardedStore(RedisStore):
         for standing, shard in behind:
             if not standing.committed and (held := shard.unrecorded(description)):
                 raise self._apart(
-                    f"{shard.name}, has lost its record, and holds {', '.join(map(repr, held))}: what was applied "
+                    f"{shard.name} has lost its record, and holds {', '.join(map(repr, held))}: what was applied "
                     "there would be applied again"
                 )
         lagging = {shard.number for _, shard in behind}
@@ -279,7 +279,7 @@ class ShardedStore(RedisStore):
             found = [copies[shard.number, each.chain] for each in lost if (shard.number, each.chain) in copies]
             if not lost or len(found) < len(lost) or lost[-1].last_txid != committed:
                 raise self._apart(
-                    f"{shard.name}, has txid {standing.committed} and not what was decided up to {committed}: its "
+                    f"{shard.name} has txid {standing.committed} and not what was decided up to {committed}: its "
                     "server has lost its last writes, and no other has kept them; durability fsync or replica prevents "
                     "that"
                 )
@@ -287,7 +287,7 @@ class ShardedStore(RedisStore):
                 part = ShardWrites(copy.keys, copy.sections)
                 reply = shard.ask(shard.stage(part, decision.chain, decision.last_txid, decision.packed()))
                 if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
-                    raise self._apart(f"{shard.name}, refuses what it has lost ({reply.status}: {reply.detail})")
+                    raise self._apart(f"{shard.name} refuses what it has lost ({reply.status}: {reply.detail})")
                 shard.ask(shard.apply(decision.chain, self._stored))
 
     def _take_back(self, committed: int, standing: ShardStanding, shard: Shard) -> int:
@@ -303,7 +303,7 @@ class ShardedStore(RedisStore):
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                 raise self._apart(
                     f"home of topology {self.keys.topology_id!r} has lost too much: it has txid {committed}, and "
-                    f"{shard.name}, gives back the last {DECISIONS_KEPT} groups only ({reply.status}: {reply.detail})"
+                    f"{shard.name} gives back the last {DECISIONS_KEPT} groups only ({reply.status}: {reply.detail})"
                 )
             committed = decision.last_txid
         self._to_store = asked

@@ -185,7 +185,7 @@ def test_rows_without_a_value_to_be_cut_by_are_refused(cluster, session):
 @pytest.mark.parametrize(
     ("cut", "told"),
     [
-        (ColumnRanges("m", 10), r"has no column 'm' to be cut by; it has \['id', 'text'\]"),
+        (ColumnRanges("m", 10), r"has no column 'm', by which it is cut; it has \['id', 'text'\]"),
         (ColumnRanges("text", 10), "column 'text' is string, and only integers, dates and timestamps"),
         (ColumnRanges("id", dt.timedelta(1)), "column 'id' is bigint: give an integer for integers"),
         (InputFiles(), "does not say which files its rows are from"),
@@ -348,5 +348,5 @@ def test_what_a_tuple_cannot_carry_of_a_frame_is_refused_by_name(cluster, sessio
 
 def test_a_frame_with_the_column_it_is_cut_by_twice_is_refused(cluster, session):
     frame = session.sql("SELECT 1 AS id, 2 AS id, 3 AS n")
-    with pytest.raises(TopologyError, match="more than one column 'id' to be cut by"):
+    with pytest.raises(TopologyError, match="several columns 'id', by which it is cut"):
         cluster.run(topology(lambda _: frame, ["n"], ColumnRanges("id", 10)))

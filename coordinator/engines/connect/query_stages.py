@@ -64,7 +64,7 @@ class QueryStages:
     def check(self, answered: Iterable[Any], asked: Iterable[Any]) -> None:
         found, wanted = sorted(answered), sorted(asked)
         if found != wanted:
-            raise MisplacedError(f"tasks {found} have answered of tasks {wanted}: Spark has split or lost a partition")
+            raise MisplacedError(f"only tasks {found} of {wanted} have answered: Spark has split or lost a partition")
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
         return processed

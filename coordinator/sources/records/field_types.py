@@ -97,7 +97,7 @@ def _checked(owner: str, name: str, given: Any) -> FieldType:
     if kind is None or kind in FROM_TEXT:
         return FieldType(name, kind, may_be_none)
     known = ", ".join(sorted(each.__name__ for each in FROM_TEXT))
-    raise TopologyError(f"field {name!r} of {owner} has the type {given!r}; take {known}, or one of them `| None`")
+    raise TopologyError(f"field {name!r} of {owner} has the type {given!r}; use {known}, or one of these with `| None`")
 
 
 def from_json(field: FieldType, value: Any) -> Any:

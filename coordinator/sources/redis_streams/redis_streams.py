@@ -162,7 +162,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
 def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
     keys = names_in(streams)
     if not all(keys) or not keys or len(set(keys)) < len(keys):
-        raise TopologyError(f"streams of RedisStreams is {streams!r}; give a key, or a list of different keys")
+        raise TopologyError(f"streams={streams!r} of RedisStreams: give a key, or a list of different keys")
     return keys
 
 

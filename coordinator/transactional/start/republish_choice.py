@@ -162,7 +162,7 @@ def _way_of(topology: Topology, letter: DeadLetter) -> list[Any] | None:
     if spec is None:
         raise TopologyError(
             f"dead letter {letter.letter_id} cannot be republished: {letter.component_id!r} refused it on {came_from}, "
-            "to which it does not subscribe now; restore the subscription, or export the letter and drop it"
+            "to which it no longer subscribes; restore the subscription, or export the letter and drop it"
         )
     if spec.fields != letter.fields:
         raise TopologyError(

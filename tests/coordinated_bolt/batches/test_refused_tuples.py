@@ -78,7 +78,7 @@ def test_a_letter_holds_the_values_of_the_moment_it_was_refused() -> None:
             {"a": object},
             "no",
             CodecError,
-            r"component 'bolt' refused \{'a': <class 'object'>\}, one of whose values ca",
+            r"component 'bolt' refused \{'a': <class 'object'>\}, but one of its values ca",
         ),
     ],
 )

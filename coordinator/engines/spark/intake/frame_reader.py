@@ -185,9 +185,9 @@ class SparkFrameReader:
     def _type(self, column: str) -> Any:
         schema = self._whole().schema
         if column not in schema.names:
-            raise TopologyError(f"the DataFrame has no column {column!r} to be cut by; it has {schema.names}")
+            raise TopologyError(f"the DataFrame has no column {column!r}, by which it is cut; it has {schema.names}")
         if is_ambiguous(self._whole(), column):
-            raise TopologyError(f"the DataFrame has more than one column {column!r} to be cut by: {schema.names}")
+            raise TopologyError(f"the DataFrame has several columns {column!r}, by which it is cut: {schema.names}")
         found = schema[column].dataType
         if not isinstance(found, IntegralType | DateType | TimestampType):
             raise TopologyError(
