@@ -347,8 +347,9 @@ def topology_of_rows(
 
 
 def steps_that_run(nodes: Sequence[StreamNode]) -> list[StreamNode]:
-    """Returns the steps without those whose rows a user has only looked at."""
-    return steps_for(nodes, [each for each in nodes if not each.children and (each.is_end() or not each.is_shown)])
+    """Returns the steps without those whose rows a user has only looked at; the source is one in any case."""
+    ends = [each for each in nodes[1:] if not each.children and (each.is_end() or not each.is_shown)]
+    return steps_for(nodes, [nodes[0], *ends])
 
 
 def steps_for(nodes: Sequence[StreamNode], ends: Sequence[StreamNode]) -> list[StreamNode]:

@@ -70,10 +70,17 @@ def test_a_notebook_shows_the_steps_of_a_stream_as_text():
     assert "test_looking.py:" in html
 
 
+def only_looked_at():
+    s = orders()
+    s.filter(bool, of="cents").take(1)
+    return s.topology("looked")
+
+
 @pytest.mark.parametrize(
     ("look", "error", "said"),
     [
         (lambda: orders().take(0), TopologyError, "most=0 of take has to be a whole number of at least 1"),
+        (only_looked_at, TopologyError, "nothing is kept of the stream at .*short_forms.py"),
         (lambda: orders().map(lambda who: 1 // 0, of="who").take(), UserCodeError, "ZeroDivisionError"),
         (
             lambda: stream(Inputs(a=FixedBatchesSpout([[[1]]], ["a"]))).take(),
