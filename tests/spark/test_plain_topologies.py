@@ -405,7 +405,7 @@ def test_settings_for_somebody_elses_session_are_refused(context):
     builder = builder_of([0])
     builder.set_bolt("end", Pass()).shuffle_grouping("feed")
 
-    with pytest.raises(TopologyError, match="conf is for a session of our own"):
+    with pytest.raises(TopologyError, match="conf is for a session that txbatch starts"):
         run_plain(builder.build(), spark=context, conf={"spark.a": "b"})
 
 

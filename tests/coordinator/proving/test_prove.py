@@ -464,7 +464,7 @@ def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        ({"exactly": ["server.sleeps:1"]}, "'server.sleeps:1' is not a fault of a proof"),
+        ({"exactly": ["server.sleeps:1"]}, "'server.sleeps:1' is not a schedule of faults"),
         *(
             ({"seed": 3, "seeds": 1, "exactly": [fault]}, f"{fault} has not struck: seed 3 leads to no such moment")
             for fault in ("wave.is_lost:9", "tuples.come_in_another_order:1")
