@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -85,8 +85,12 @@ def refuse_unknown(name: str, given: Any, known: Iterable[str]) -> None:
 
 
 def names_in(given: Any) -> tuple[str, ...]:
-    """Returns the names that a list holds, or the one that stands in its place; none if something else was given."""
-    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else ()
+    """Returns the names that a list holds, or the one that stands in its place; none if something else was given.
+
+    A set is something else: it has another order in each process.
+    """
+    is_list = isinstance(given, Iterable) and not isinstance(given, Set)
+    listed = (given,) if isinstance(given, str) else tuple(given) if is_list else ()
     return listed if all(isinstance(name, str) for name in listed) else ()
 
 

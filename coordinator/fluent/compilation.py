@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
-from coordinator.fluent.joins import Joining
+from coordinator.fluent.joins import DropWhen, Joining
 from coordinator.fluent.keepers import Keeper, Lookup
 from coordinator.fluent.kept_in import FieldOrigin, KeptIn
 from coordinator.fluent.row_steps import ChosenFields, FilterStep, MapStep, RowStep
-from coordinator.fluent.user_function import UserFunction, step_of
+from coordinator.fluent.user_function import step_of
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
@@ -58,7 +58,7 @@ class Joined(NamedTuple):
 
     keys: tuple[KeptIn, KeptIn]
     others: tuple[Sequence[str], Sequence[str]]
-    drop_when: UserFunction | Literal["matched"] | None
+    drop_when: DropWhen
 
 
 class SentTo(NamedTuple):

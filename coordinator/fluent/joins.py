@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from committers.committer import ICommitter
 from coordinated_bolt.streams.tuple_batch import TupleBatch
+from coordinated_bolt.streams.tuples import cut
+from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.fluent.fused_bolt import PipedBolt
 from coordinator.fluent.keepers import columns_of
 from coordinator.fluent.kept_in import KeptIn
-from coordinator.fluent.row_steps import ColumnLists
-from coordinator.fluent.user_function import Explained, UserFunction
+from coordinator.fluent.user_function import Explained
 from state.codec import pack, unpack
 from state.kinds.handles import GivenStates
+from state.values.first_wrong import first_wrong
 from state.values.state_kind import ValueType
+from state.values.value_form import canonical_json
 
-DropWhen: TypeAlias = Literal["matched"] | Callable[..., Any] | None
+DropWhen: TypeAlias = Literal["matched"] | None
 Sides: TypeAlias = tuple[list[Any], list[Any]]
 """The rows of a key that wait: those of the left stream, and those of the right one; without the key."""
+New: TypeAlias = tuple[list[tuple[Any, list[Any]]], list[tuple[Any, list[Any]]]]
+"""Key and other values of the rows of this transaction: those of the left stream, and those of the right one."""
 _LEFT, _RIGHT = "left", "right"
 
 
 class Joining(PipedBolt, GivenStates, ICommitter):
     """Makes one row of each row of one side with each of the other that has its key, once, whichever comes first.
 
+    Which rows are joined depends only on the order of each side's rows, never on how they are cut into transactions.
+
     Args:
         keys: of each side, in the state in which its rows wait.
         others: of each side, the fields that are not the key.
-        drop_when: after which rows those of the same key wait no longer; None keeps all for good.
+        drop_when: "matched" joins a key's first row of one side with its first of the other, its second with the
+            second, and so on, and forgets both; None keeps all rows for good.
 
     Attributes:
         sides: (component, stream) -> 0 for rows of the left side, 1 for those of the right one.
@@ -40,7 +48,7 @@ class Joining(PipedBolt, GivenStates, ICommitter):
         self,
         keys: tuple[KeptIn, KeptIn],
         others: tuple[Sequence[str], Sequence[str]],
-        drop_when: UserFunction | Literal["matched"] | None,
+        drop_when: DropWhen,
     ) -> None:
         super().__init__(keys[0].aggregation.said)
         self.given_states = {"state": keys[0].state}
@@ -55,9 +63,9 @@ class Joining(PipedBolt, GivenStates, ICommitter):
         with Explained(self.said):
             new = self._new(0), self._new(1)
             waiting = self._waiting(dict.fromkeys(key for side in new for key, _ in side))
-            pairs = list(_pairs(new, waiting))
+            pairs = _pairs(new, waiting) if self._drop_when is None else _first_pairs(new, waiting)
             columns = [list(column) for column in zip(*(self._row(*pair) for pair in pairs), strict=True)]
-            self._keep(waiting, self._dropped(pairs, columns))
+            self._keep(waiting)
         if columns:
             self.pipe.take(columns, self.collector)
         self.pipe.finish(self.collector)
@@ -69,6 +77,8 @@ class Joining(PipedBolt, GivenStates, ICommitter):
         kept.check(dict(zip(kept.aggregation.key, key_columns, strict=True)))
         _, keys, _ = kept.aggregation.divided(key_columns)
         others = columns_of(batches, self._others[side])
+        if self.state.value_type is ValueType.JSON:
+            self._check(dict(zip(self._others[side], others, strict=True)))
         rows = zip(*others, strict=True) if others else ([] for _ in keys)
         return list(zip(keys, map(list, rows), strict=True))
 
@@ -84,31 +94,41 @@ class Joining(PipedBolt, GivenStates, ICommitter):
                 found[key] = left, right
         return found
 
-    def _keep(self, waiting: dict[Any, Sides], dropped: set[Any]) -> None:
+    def _check(self, columns: Mapping[str, list[Any]]) -> None:
+        """Refuses values that JSON would not give back."""
+        for name, column in columns.items():
+            if wrong := first_wrong(column, canonical_json):
+                shown = cut(column[wrong.place], 100)
+                raise WrongAnswerError(
+                    f"field {name!r} is {shown}, which {self.said} cannot keep as JSON: {wrong.error}; give "
+                    f"HashState({self.state.name!r}, bytes), or map it to text"
+                )
+
+    def _keep(self, waiting: dict[Any, Sides]) -> None:
         for key, (left, right) in waiting.items():
-            if key in dropped:
+            if not left and not right:
                 self.state.delete(key)
             elif self.state.value_type is ValueType.JSON:
                 self.state.put(key, {_LEFT: left, _RIGHT: right})
             else:
                 self.state.put(key, pack([left, right]))
 
-    def _dropped(self, pairs: list[tuple[Any, list[Any], list[Any]]], columns: ColumnLists) -> set[Any]:
-        """Returns the keys whose rows need not wait any longer."""
-        if self._drop_when is None or not pairs:
-            return set()
-        keys = [key for key, _, _ in pairs]
-        if not isinstance(self._drop_when, UserFunction):
-            return {*keys}
-        return {key for key, is_last in zip(keys, self._drop_when.verdicts(columns), strict=True) if is_last}
-
     def _row(self, key: Any, left: list[Any], right: list[Any]) -> list[Any]:
         return [*(key if len(self._keys[0].aggregation.key) > 1 else [key]), *left, *right]
 
 
-def _pairs(
-    new: tuple[list[tuple[Any, list[Any]]], list[tuple[Any, list[Any]]]], waiting: dict[Any, Sides]
-) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+def _first_pairs(new: New, waiting: dict[Any, Sides]) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+    """Yields the first rows of both sides, as long as a key has any, and forgets them."""
+    for side in (0, 1):
+        for key, row in new[side]:
+            waiting[key][side].append(row)
+    for key, (left, right) in waiting.items():
+        count = min(len(left), len(right))
+        yield from ((key, *pair) for pair in zip(left[:count], right[:count], strict=True))
+        del left[:count], right[:count]
+
+
+def _pairs(new: New, waiting: dict[Any, Sides]) -> Iterator[tuple[Any, list[Any], list[Any]]]:
     """Yields each pair of rows that is complete now, and lets the new rows wait."""
     for key, row in new[0]:
         left, right = waiting[key]

@@ -77,7 +77,7 @@ class SaidSoFar:
         if unknown := [name for name in given if name not in self.fields]:
             raise self.wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
         if not given:
-            raise self.wrong(f"no field is named in {names!r}; give names, or leave `of` out for all of them")
+            raise self.wrong(f"no field is named in {names!r}; give a name, or a list of names")
         return given
 
     def function(self, function: Callable[..., Any]) -> UserFunction:

@@ -38,7 +38,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.html_tables import section, table
 from state.kinds.handles import DeclaredState
-from state.kinds.state_family import StateFamily
+from state.kinds.hash_state import HashState
 from state.values.state_kind import StateKind, ValueType
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ class Stream(Keeping):
 
     def rename(self, names: Mapping[str, str]) -> Stream:
         """Gives fields other names: ``rename({"customer": "who"})``."""
+        if not isinstance(names, Mapping) or not all(isinstance(new, str) and new for new in names.values()):
+            raise self._said.wrong(f"{names!r} is not old name -> new name, as in rename({{'customer': 'who'}})")
         self._said.given(tuple(names))
         return self._chosen(self.fields, tuple(names.get(name, name) for name in self.fields))
 
@@ -209,24 +211,22 @@ class Stream(Keeping):
                 fields of this stream, and then those of the other one.
             into: a `HashState` in which rows wait: of "json", or of ``bytes``, which takes Decimals, dates and bytes,
                 too. All rows of a key are one value, so they should be few.
-            drop_when: "matched" forgets the rows of a key with its first match, as of an order and its payment; a
-                function of the joined row's values does so if it returns true; without it, all wait for good.
+            drop_when: "matched" joins the first row of a key with the first one of the other side, the second with the
+                second, and forgets both, as of an order and its payment; without it, all rows wait for good.
 
         Raises:
             TopologyError: the streams are of two sources, or have more fields of one name than the key.
         """
         sides = (self._said, self._others((other,))[0])
-        is_hash = into.kind is StateKind.HASH and not isinstance(into, StateFamily)
-        if not is_hash or into.value_type not in (ValueType.JSON, ValueType.BYTES):
+        if not isinstance(into, HashState) or into.value_type not in (ValueType.JSON, ValueType.BYTES):
             raise self._said.wrong(f"{into!r} cannot hold rows that wait; give a HashState of 'json' or of bytes")
-        keys = tuple(side.kept(KeysOnly, on, into) for side in sides)
+        if drop_when not in (None, "matched"):
+            raise self._said.wrong(f"drop_when={drop_when!r} is unknown; give 'matched', or leave it out")
+        left_keys, right_keys = (side.kept(KeysOnly, on, into) for side in sides)
         left, right = (tuple(name for name in side.fields if name not in names_in(on)) for side in sides)
         if repeated := {*left} & {*right}:
             raise self._said.wrong(f"both streams have fields {sorted(repeated)}; rename or drop them on one side")
-        function = self._said.function(drop_when) if callable(drop_when) else drop_when
-        if function not in (None, "matched") and not callable(drop_when):
-            raise self._said.wrong(f"drop_when={drop_when!r} is unknown; give 'matched' or a function, or leave it out")
-        what = Joined((keys[0], keys[1]), (left, right), function)
+        what = Joined((left_keys, right_keys), (left, right), drop_when)
         return self._to(what, (*names_in(on), *left, *right), into.name, other._said.node)
 
     def enrich(
@@ -274,7 +274,7 @@ class Stream(Keeping):
         Only the steps that these rows depend on run, once; states are empty at the start. See ``txbatch dry-run``.
 
         Args:
-            most: how many; fewer if the first thousand transactions have no more.
+            most: how many; fewer if the first hundred transactions have no more.
 
         Raises:
             TopologyError: the source can only be read by Spark; or a step does not fit.
@@ -317,6 +317,8 @@ class Stream(Keeping):
 
     def _others(self, others: Sequence[Stream]) -> list[SaidSoFar]:
         """Returns the steps of other streams, which have the same source and other rows."""
+        if not all(isinstance(other, Stream) for other in others):
+            raise self._said.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
         found = [other._said for other in others]  # noqa: SLF001 - of its own kind
         if any(said.nodes is not self._said.nodes for said in found):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
@@ -324,7 +326,7 @@ class Stream(Keeping):
         taken = [each for said in (self._said, *found) for each in said.node.merged()]
         if len({*taken}) < len(taken):
             raise self._said.wrong(
-                "a stream is given twice, and its rows are taken once; leave it out, or count them twice"
+                "a stream is given twice, and its rows are taken once; leave it out, or make another of it, as by map"
             )
         return found
 

@@ -14,7 +14,7 @@ from state.printable import counted, one_line, table_lines
 
 CELL_MAX = 60
 """Longest text of a cell on a terminal, in characters."""
-BATCHES_MAX = 1_000
+BATCHES_MAX = 100
 """Most transactions in which it looks for rows."""
 
 

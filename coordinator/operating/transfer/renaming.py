@@ -55,7 +55,9 @@ def _check(records: RedisRecords, control: Mapping[str, str], old: str, new: str
     if old not in states:
         known = ", ".join(sorted(states)) or "none"
         raise TopologyError(f"topology {topology_id!r} declares no state {old!r}; declared: {known}")
-    if new in states or new == RESERVED_NAME:
+    if new == RESERVED_NAME:
+        raise TopologyError(f"{new!r} is the name of txbatch's own records; choose another name")
+    if new in states:
         raise TopologyError(f"topology {topology_id!r} has a state {new!r}; choose another name")
     if shard_count_of(control["topology"]) > 1:
         raise StateRefusedError(

@@ -129,7 +129,7 @@ def test_what_a_run_commits_meanwhile_is_not_lost(typed: Sharded, monkeypatch: p
     [
         ("words", "other", "declares no state 'words'; declared: best, blob"),
         ("counts", "money", "has a state 'money'; choose another name"),
-        ("counts", "txbatch", "has a state 'txbatch'"),
+        ("counts", "txbatch", "the name of txbatch's own records"),
         ("counts", "a b", "state name 'a b' is not a valid name"),
     ],
 )
