@@ -535,7 +535,7 @@ def test_a_server_that_refuses_the_password_is_named_with_what_to_do_about_that(
         ({"streams": []}, "give a key, or a list of different keys"),
         ({"streams": ["a", "a"]}, "give a key, or a list of different keys"),
         ({}, "takes either fields or record_format"),
-        ({"fields": {"a": list}}, "field 'a' of RedisStreams has the type .*; take Decimal, bool, bytes, date"),
+        ({"fields": {"a": list}}, "field 'a' of RedisStreams has the type .*; use Decimal, bool, bytes, date"),
         ({"fields": ["a"], "take": 0}, "take=0 of RedisStreams has to be a whole number of at least 1"),
         ({"fields": ["a"], "follow": None}, "follow of RedisStreams is None; give True or False"),
         ({"fields": ["a"], "start": "middle"}, "start='middle' is unknown; choose one of 'beginning', 'end'"),

@@ -182,7 +182,7 @@ def test_columns_hold_what_the_rows_hold(records: list[bytes]) -> None:
         ("user", "names no fields"),
         (["a", "a"], "names a field twice"),
         ({"": int}, "is not a name"),
-        ({"a": list}, "has the type <class 'list'>; take Decimal, bool, bytes, date, datetime, float, int, str"),
+        ({"a": list}, "has the type <class 'list'>; use Decimal, bool, bytes, date, datetime, float, int, str"),
         ({"a": int | str}, "has the type int | str"),
     ],
 )
