@@ -94,7 +94,8 @@ class Keeping:
     def append(self, *, into: DeclaredState, of: Fields | None = None) -> Self:
         """Appends each row to a stream or a list that other programs read, an alert for example.
 
-        One task appends all rows; those of a transaction come as of `reduce_by`, and in the same order in every replay.
+        One task appends all rows; those of a transaction come as of `reduce_by`, so with one task everywhere a replay
+        appends the same.
 
         Args:
             into: a `StreamState`, whose entries have the fields; or a `ListState`, whose items are the values of one

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.pictures.picture_maker import class_name
 from coordinator.trying.dry_run import dry_run
@@ -35,7 +37,7 @@ class FirstRows(NamedTuple):
         """Shows them where Python runs: in a notebook, in IPython, or on standard output."""
         ipython: Any = sys.modules.get("IPython")
         if ipython is not None and ipython.get_ipython() is not None:
-            ipython.display.display(self)
+            import_module("IPython.display").display(self)
         else:
             sys.stdout.write(f"{self}\n")
 
@@ -72,7 +74,7 @@ def first_rows(topology: Topology, component_id: str, most: int) -> FirstRows:
         if len(rows) >= most:
             break
     read = f"{class_name(topology.spout.spec)}, {counted(txid, 'transaction')} read"
-    return FirstRows(component.streams["default"].fields, rows[:most], read)
+    return FirstRows(component.streams[DEFAULT_STREAM].fields, rows[:most], read)
 
 
 def _text(value: Any) -> str:

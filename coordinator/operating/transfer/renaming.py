@@ -12,6 +12,7 @@ from coordinator.operating.transfer.importing import checked_export, import_stat
 from state.errors import StateRefusedError, TopologyError
 from state.keys import RESERVED_NAME, check_name
 from state.records.declared_states import shard_count_of, with_renamed
+from state.records.stored_records import OWN_KINDS
 from state.redis_admin.all_records import RedisRecords
 from state.redis_admin.importing import AsOf, StateImport
 
@@ -36,7 +37,7 @@ def rename_state(records: RedisRecords, target: StateImport, old: str, new: str,
 
         def renamed(name: str) -> str:
             state, colon, part = name.partition(":")
-            return f"{new}{colon}{part}" if state == old else name
+            return f"{new}{colon}{part}" if state == old and name not in OWN_KINDS else name
 
         import_state(
             target,

@@ -56,8 +56,8 @@ def test_rows_are_shown_with_the_types_of_their_values_on_a_terminal_and_in_a_no
         "2 rows of FixedBatchesSpout, 1 transaction read",
     ]
     displayed: list[Any] = []
-    ipython = SimpleNamespace(get_ipython=lambda: builtins, display=SimpleNamespace(display=displayed.append))
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: builtins))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=displayed.append))
     shown.filter(lambda who: who == "<b>", of="who").show()
     (found,) = displayed
     assert "cents: -" in found._repr_html_()

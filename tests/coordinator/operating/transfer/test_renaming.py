@@ -73,6 +73,17 @@ def test_the_code_that_has_the_new_name_continues(typed: Sharded, monkeypatch: p
     }
 
 
+def test_a_state_that_is_called_like_our_records_leaves_them_where_they_are(
+    typed: Sharded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KeepTyped, "counts", HashState("txbatch"))
+    typed.run(5)
+    own = entries(typed)["own"]
+    renamed(typed, "txbatch", "words")
+    assert entries(typed)["own"] == own
+    assert typed.faults() == []
+
+
 def test_wherever_it_is_killed_everything_or_nothing_has_changed(
     typed: Sharded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
