@@ -22,6 +22,8 @@ def topology(path: str = "data/*.jsonl", visits_per_batch: int = 25) -> Topology
 
 def counted(visits: JsonLines | FixedBatchesSpout) -> Topology:
     """Returns the topology over any source of visits; the tests give it some of their own."""
-    true = stream(visits).dead_letter_if(lambda seconds: seconds < 0, "a visit of negative length", of="seconds")
+    true = stream(visits).dead_letter_if(
+        lambda seconds: seconds < 0, lambda seconds: f"a visit cannot take {seconds} seconds", of="seconds"
+    )
     true.count_by("page", into=HashState("visits")).sum_by("page", "seconds", into=HashState("seconds"))
     return true.topology("myproject")

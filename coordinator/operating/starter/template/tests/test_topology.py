@@ -21,7 +21,7 @@ def test_every_visit_counts_once(seed: int) -> None:
 
         assert run.state("visits") == {"/": 3, "/docs": 1, "/pricing": 1}
         assert run.state("seconds") == {"/": 20, "/docs": 60, "/pricing": 20}
-        assert [letter.reason for letter in run.dead_letters()] == ["a visit of negative length"]
+        assert [letter.reason for letter in run.dead_letters()] == ["a visit cannot take -3 seconds"]
 
 
 @pytest.mark.parametrize("ticks", [5, 20, 40])

@@ -5,10 +5,11 @@ Run it::
     txbatch run myproject.topology:topology
 """
 
-from coordinator import Topology, TransactionalTopologyBuilder
-from coordinator.sources import JsonLines
+from coordinator import FixedBatchesSpout, JsonLines, Topology, TransactionalTopologyBuilder
 
 from myproject.bolts import StoreVisits, SumVisits
+
+VISIT = {"page": str, "seconds": int}
 
 
 def topology(path: str = "data/*.jsonl", visits_per_batch: int = 25) -> Topology:
@@ -18,7 +19,11 @@ def topology(path: str = "data/*.jsonl", visits_per_batch: int = 25) -> Topology
         path: path or glob of the files, one JSON object a line; they may be compressed.
         visits_per_batch: visits in one transaction.
     """
-    visits = JsonLines(path, {"page": str, "seconds": int}, visits_per_batch)
+    return counted(JsonLines(path, VISIT, visits_per_batch))
+
+
+def counted(visits: JsonLines | FixedBatchesSpout) -> Topology:
+    """Returns the topology over any source of visits; the tests give it some of their own."""
     builder = TransactionalTopologyBuilder("myproject", "visits", visits)
     builder.set_bolt("sum", SumVisits()).shuffle_grouping("visits")
     builder.set_committer_bolt("store", StoreVisits()).fields_grouping("sum", ["page"])
