@@ -8,8 +8,8 @@ from typing import Any
 
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
 from coordinator.fluent.aggregations import Aggregation
-from coordinator.fluent.compilation import Said, StreamNode, steps_for
 from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.stream_nodes import Step, StreamNode, steps_for
 from coordinator.fluent.user_function import UserFunction, module_of, said_here, step_of
 from coordinator.option_checks import names_in
 from state.errors import TopologyError
@@ -89,7 +89,7 @@ class SaidSoFar:
 
     def next(
         self,
-        what: Said,
+        step: Step,
         fields: tuple[str, ...],
         label: str,
         *others: StreamNode,
@@ -97,7 +97,7 @@ class SaidSoFar:
     ) -> SaidSoFar:
         """Adds a step that takes these rows, and those of `others`."""
         said = said_here()
-        node = StreamNode(what, said, fields, types, label or step_of(said), (self.node, *others))
+        node = StreamNode(step, said, fields, types, label or step_of(said), (self.node, *others))
         for parent in node.parents:
             parent.children.append(node)
         self.nodes.append(node)

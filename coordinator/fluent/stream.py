@@ -10,20 +10,7 @@ from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.aggregations import Collecting, KeysOnly
-from coordinator.fluent.compilation import (
-    Compilation,
-    Joined,
-    MergedRows,
-    OutputOf,
-    PassedBy,
-    ReadFrom,
-    Said,
-    SentTo,
-    StreamNode,
-    id_of,
-    steps_that_run,
-    topology_of_rows,
-)
+from coordinator.fluent.compilation import Compilation, id_of, topology_of_rows
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.joins import DropWhen
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
@@ -31,6 +18,17 @@ from coordinator.fluent.keeping import Keeping
 from coordinator.fluent.kept_in import KeptIn
 from coordinator.fluent.row_steps import ChosenFields, FilterStep, FlatMapStep, MapStep, RowStep, layout_of
 from coordinator.fluent.said_so_far import Fields, SaidSoFar, default_rows
+from coordinator.fluent.stream_nodes import (
+    Joined,
+    MergedRows,
+    OutputOf,
+    PassedBy,
+    ReadFrom,
+    SentTo,
+    Step,
+    StreamNode,
+    steps_that_run,
+)
 from coordinator.fluent.user_function import UserFunction, name_of, place_of, said_here, step_of
 from coordinator.option_checks import names_in, positive
 from coordinator.spouts.spout_kind import Spout
@@ -165,11 +163,11 @@ class Stream(Keeping):
             TopologyError: there is no such stream.
         """
         node = self._said.node
-        if not isinstance(node.what, ReadFrom | SentTo):
+        if not isinstance(node.step, ReadFrom | SentTo):
             raise self._said.wrong(
                 "these rows come from a step; call output on the result of stream(), apply() or commit()"
             )
-        streams = streams_of(node.what.bolt, node.label)
+        streams = streams_of(node.step.bolt, node.label)
         if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
             raise self._said.wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
         return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id, types=streams[stream_id].types)
@@ -226,8 +224,8 @@ class Stream(Keeping):
         left, right = (tuple(name for name in side.fields if name not in names_in(on)) for side in sides)
         if repeated := {*left} & {*right}:
             raise self._said.wrong(f"both streams have fields {sorted(repeated)}; rename or drop them on one side")
-        what = Joined((left_keys, right_keys), (left, right), drop_when)
-        return self._to(what, (*names_in(on), *left, *right), into.name, other._said.node)
+        joined = Joined((left_keys, right_keys), (left, right), drop_when)
+        return self._to(joined, (*names_in(on), *left, *right), into.name, other._said.node)
 
     def enrich(
         self, state: DeclaredState, by: Fields, to: str, *, as_of: Literal["transaction"] | None = None
@@ -375,8 +373,8 @@ class Stream(Keeping):
         fields, types = default_rows(streams)
         return self._to(SentTo(bolt, grouping, is_committer), fields, label, types=types)
 
-    def _to(self, what: Said, fields: tuple[str, ...], label: str, *others: StreamNode, **types: Any) -> Stream:
-        return Stream(self._said.next(what, fields, label, *others, **types))
+    def _to(self, step: Step, fields: tuple[str, ...], label: str, *others: StreamNode, **types: Any) -> Stream:
+        return Stream(self._said.next(step, fields, label, *others, **types))
 
     def _passed(
         self,
@@ -392,5 +390,5 @@ class Stream(Keeping):
         if to in self.fields:
             raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
-        what = PassedBy(kind, keys, to is not None, kept, is_of_any)
-        return self._to(what, fields, f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name)
+        passed = PassedBy(kind, keys, to is not None, kept, is_of_any)
+        return self._to(passed, fields, f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name)

@@ -1,0 +1,227 @@
+"""The steps of a stream as a graph, the part of it that runs, and what is refused.
+
+Each call on a `Stream` adds a node to those of its source; `compilation` makes a topology of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+from coordinated_bolt.components.component import streams_of
+from coordinated_bolt.streams.groupings import Grouping
+from coordinator.fluent.fused_bolt import Refusal
+from coordinator.fluent.joins import DropWhen
+from coordinator.fluent.keepers import Lookup
+from coordinator.fluent.kept_in import FieldOrigin, KeptIn
+from coordinator.fluent.row_steps import ChosenFields, FilterStep, MapStep, RowStep
+from state.errors import TopologyError
+from state.kinds.handles import DeclaredState, declared_states
+from state.kinds.state_family import StateFamily
+
+
+class ReadFrom(NamedTuple):
+    bolt: Any
+    parallelism: int | None
+
+
+class PassedBy(NamedTuple):
+    """A state that rows pass, by their keys.
+
+    Attributes:
+        kind: what they are looked up by.
+        keys: part and key, and the state.
+        appends: as of `Lookup`.
+        kept: what is done instead if nobody wants the rows.
+        is_of_any: whether it may look into a state that is being written, as the transactions before have left it.
+    """
+
+    kind: type[Lookup]
+    keys: KeptIn
+    appends: bool
+    kept: KeptIn | None = None
+    is_of_any: bool = False
+
+
+class Joined(NamedTuple):
+    """Two streams whose rows wait for each other; the fields are as of `Joining`."""
+
+    keys: tuple[KeptIn, KeptIn]
+    others: tuple[Sequence[str], Sequence[str]]
+    drop_when: DropWhen
+
+
+class SentTo(NamedTuple):
+    bolt: Any
+    grouping: Grouping
+    is_committer: bool
+
+
+class OutputOf(NamedTuple):
+    stream_id: str
+
+
+class MergedRows(NamedTuple):
+    """The rows of all parents."""
+
+
+Step: TypeAlias = ReadFrom | RowStep | Refusal | KeptIn | PassedBy | Joined | SentTo | OutputOf | MergedRows
+
+
+@dataclass(eq=False, slots=True)
+class StreamNode:
+    """One step of a stream.
+
+    Attributes:
+        step: what it does.
+        said: the method, and the user's file and line; messages show it.
+        fields: of the rows that leave it.
+        types: of those fields for which the component that emits them declares one.
+        label: names its component.
+        parents: whose rows it gets.
+        children: who gets its rows.
+        is_shown: whether a user has looked at its rows; it may then be that nobody gets them.
+    """
+
+    step: Step
+    said: str
+    fields: tuple[str, ...]
+    types: Mapping[str, Any]
+    label: str
+    parents: tuple[StreamNode, ...] = ()
+    children: list[StreamNode] = field(default_factory=list)
+    is_shown: bool = False
+
+    def merged(self) -> list[StreamNode]:
+        """Returns the nodes whose rows it has; itself, unless it has only merged them."""
+        if isinstance(self.step, MergedRows):
+            return [each for parent in self.parents for each in parent.merged()]
+        return [self]
+
+    def kept(self) -> KeptIn | None:
+        """Returns the aggregation that it is, if nobody wants its rows."""
+        if isinstance(self.step, PassedBy):
+            return None if self.children else self.step.kept
+        return self.step if isinstance(self.step, KeptIn) else None
+
+    def without_rows(self) -> str:
+        """Returns that it emits nothing, and what the user can do about it."""
+        if not isinstance(self.step, ReadFrom | SentTo):
+            return f"{self.said} emits nothing"
+        if streams := sorted(streams_of(self.step.bolt, self.label)):
+            shown = ", ".join(map(repr, streams))
+            return f"{self.said} emits nothing on its default stream; name another by .output(...): {shown}"
+        return f"{self.said} emits nothing; set its output_fields"
+
+    def origin_of(self, name: str) -> FieldOrigin:
+        """Returns which step, or component, made a field of its rows."""
+        step, parent = self.step, self.parents[0] if self.parents else self
+        if isinstance(step, MapStep) and step.layout[self.fields.index(name)] >= len(parent.fields):
+            return FieldOrigin(str(step.function))
+        if isinstance(step, ChosenFields):
+            return parent.origin_of(parent.fields[step.positions[self.fields.index(name)]])
+        if isinstance(step, RowStep | Refusal | PassedBy) and name in parent.fields:
+            origin = parent.origin_of(name)
+            is_asked = isinstance(step, FilterStep | Refusal) and parent.fields.index(name) in step.positions
+            return origin._replace(is_filtered=origin.is_filtered or is_asked)
+        return FieldOrigin(self.said, self.types.get(name))
+
+    def is_end(self) -> bool:
+        """Whether it does something even if nobody gets its rows."""
+        return isinstance(self.step, KeptIn | PassedBy | SentTo)
+
+    def is_fused(self) -> bool:
+        """Whether it runs, at least by half, where its parent's rows are."""
+        kept = self.kept()
+        return isinstance(self.step, RowStep) or (kept is not None and kept.aggregation.combines)
+
+
+def steps_that_run(nodes: Sequence[StreamNode]) -> list[StreamNode]:
+    """Returns the steps without those whose rows a user has only looked at; the source is one in any case."""
+    ends = [each for each in nodes[1:] if not each.children and (each.is_end() or not each.is_shown)]
+    return steps_for(nodes, [nodes[0], *ends])
+
+
+def steps_for(nodes: Sequence[StreamNode], ends: Sequence[StreamNode]) -> list[StreamNode]:
+    """Returns copies of some steps, and of all that their rows depend on, as if no others had been said."""
+    waiting = list(ends)
+    needed = {*waiting}
+    for node in waiting:
+        read = node.step.keys.state.name if isinstance(node.step, PassedBy) and not node.step.kind.owns_state else None
+        writers = (each for each in nodes if read in {state.name for state in _written_by(each)})
+        new = [each for each in (*node.parents, *writers) if each not in needed]
+        needed.update(new)
+        waiting += new
+    copies: dict[StreamNode, StreamNode] = {}
+    for node in (each for each in nodes if each in needed):
+        copies[node] = replace(node, parents=tuple(copies[each] for each in node.parents), children=[])
+        for parent in copies[node].parents:
+            parent.children.append(copies[node])
+    return list(copies.values())
+
+
+def _written_by(node: StreamNode) -> list[DeclaredState]:
+    step = node.step
+    if isinstance(step, SentTo):
+        return list(declared_states(step.bolt).values())
+    if isinstance(step, KeptIn):
+        return [step.state]
+    if isinstance(step, Joined):
+        return [step.keys[0].state]
+    return [step.keys.state] if isinstance(step, PassedBy) and step.kind.owns_state else []
+
+
+def check_ends(nodes: Sequence[StreamNode]) -> None:
+    """Refuses a stream that keeps nothing, and steps whose rows nobody gets."""
+    if not any(node.is_end() for node in nodes):
+        raise TopologyError(
+            f"nothing is kept of the {nodes[0].said}; end it with count_by, sum_by or another aggregation into a "
+            "state, or with commit(...)"
+        )
+    for node in nodes:
+        if not node.children and not node.is_end():
+            raise TopologyError(
+                f"nothing uses the rows of {node.said}; this step leaves its stream as it is and returns another; "
+                "use that one, or remove the step"
+            )
+
+
+def check_reads(nodes: Sequence[StreamNode]) -> None:
+    """Refuses to look up a state that nothing in the topology writes, or that is declared otherwise."""
+    written: dict[str, DeclaredState] = {}
+    writers: dict[str, list[StreamNode]] = {}
+    for node in nodes:
+        for state in _written_by(node):
+            written[state.name] = state
+            writers.setdefault(state.name, []).append(node)
+    for node in nodes:
+        if isinstance(node.step, PassedBy) and not node.step.kind.owns_state:
+            state = node.step.keys.state
+            if state.name not in written:
+                raise TopologyError(
+                    f"{node.said} reads state {state.name!r}, which nothing in this topology writes; written: "
+                    f"{', '.join(sorted(written)) or 'none'}"
+                )
+            if _declared_as(state) != _declared_as(written[state.name]):
+                raise TopologyError(
+                    f"{node.said} reads {state!r}, which is written with other types; use one handle for both"
+                )
+            are_first = all(map(_is_read_first, writers[state.name])) and not _is_read_first(node, any)
+            if not node.step.is_of_any and not are_first:
+                raise TopologyError(
+                    f"{node.said} reads state {state.name!r} while {writers[state.name][0].said} writes it, so the "
+                    "answer depends on how many rows a transaction takes; read the table to its end first, by "
+                    "Inputs(table=first(...), rows=...), or accept that by as_of='transaction'"
+                )
+
+
+def _is_read_first(node: StreamNode, judge: Callable[[Iterable[bool]], bool] = all) -> bool:
+    """Returns whether the rows of a node are all, or `any`, of sources that are read before others."""
+    if isinstance(node.step, OutputOf) and isinstance(source := node.parents[0].step, ReadFrom):
+        return node.step.stream_id in getattr(source.bolt, "first_streams", ())
+    return bool(node.parents) and judge(_is_read_first(parent, judge) for parent in node.parents)
+
+
+def _declared_as(state: DeclaredState) -> tuple[object, ...]:
+    return state.kind, state.value_type, state.field_type, isinstance(state, StateFamily) and state.part_type
