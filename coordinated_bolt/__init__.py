@@ -16,13 +16,8 @@ from state.lazy_exports import hand_on_lazily
 
 if TYPE_CHECKING:
     from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
-    from coordinated_bolt.components.batch_bolts import (
-        BaseBatchBolt,
-        BatchOutputCollector,
-        FinishedCallback,
-        IBatchBolt,
-        TimeoutCallback,
-    )
+    from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, IBatchBolt, TimeoutCallback
+    from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
     from coordinated_bolt.components.component import IComponent
     from coordinated_bolt.components.context import TopologyContext
     from coordinated_bolt.components.function_bolt import bolt

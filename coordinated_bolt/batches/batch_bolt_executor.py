@@ -17,7 +17,8 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector, FinishedCallback, IBatchBolt, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import FinishedCallback, IBatchBolt, TimeoutCallback
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.context import TopologyContext, install_hooks
 from coordinated_bolt.streams.records import RecordReader

@@ -12,7 +12,8 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt, BatchOutputCollector
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuple_batch import TupleBatch

@@ -10,7 +10,7 @@ from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple, get_args
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.fluent.aggregations import Aggregation

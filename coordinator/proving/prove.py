@@ -29,7 +29,8 @@ from coordinator.proving.stage_play import StagePlay
 from coordinator.proving.subject import PROVE_INSTEAD, described_tasks, provable, with_other_tasks
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.testing.simulated.fault_plan import Strike, fewest
+from coordinator.testing.simulated.fault_plan import Strike
+from coordinator.testing.simulated.shrinking import fewest
 from coordinator.topology.building.topology import DEFAULT_MESSAGE_TIMEOUT_S, Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, TransactionError, UserCodeError

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_count
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutSpec

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar

@@ -1,8 +1,8 @@
-"""Which keys below a topology's hash tag are its own: the one list that drop, import, export, verify and list go by.
+"""What a topology's stored description declares, and which keys below its hash tag are therefore its own.
 
-Its own are all keys of txbatch's records, and those of the states that its stored description declares or says were
-declared before. Anything else there is somebody's who wants it in the same cluster slot, such as the stream it reads.
-Pure.
+Drop, import, export, verify and list all use this one list: the keys of txbatch's records, and those of the states that
+the description declares or says were declared before. Any other key belongs to somebody who wants it in the same
+cluster slot, such as the stream that the topology reads. Pure.
 """
 
 from __future__ import annotations

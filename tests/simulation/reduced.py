@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coordinator.testing.simulated.fault_plan import Strike, fewest
+from coordinator.testing.simulated.fault_plan import Strike
+from coordinator.testing.simulated.shrinking import fewest
 from tests.simulation.scenario import Outcome
 from tests.simulation.simulation import simulate
 

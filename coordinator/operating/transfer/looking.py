@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from coordinator.operating.transfer.exporting import described_states
 from coordinator.operating.transfer.state_lines import lines_of
@@ -46,7 +46,10 @@ class StateTotals:
             shown["fields_expire"] = True
         return {**shown, "entries": self.entry_count}
 
+    HEADINGS: ClassVar = ("KEY", "KIND", "HOLDS", "ENTRIES")
+
     def as_row(self) -> tuple[str, str, str, str]:
+        """Returns a cell for each of `HEADINGS`."""
         kind = self.state.kind.value + (f", {self.state.keep}" if self.state.keep else "")
         parts = "" if self.part_count is None else f" in {self.part_count:,} parts"
         expiry = "" if self.state.is_lasting else ", expiring"

@@ -121,7 +121,7 @@ class PartitionSet:
             if self._source.on_gone == OnGone.FAIL:
                 raise SourceError(
                     f"partition {partition} of topic {topic!r} was read to offset {start}, but its log ends at "
-                    f"{bounds.end}: it has lost messages; give on_gone='earliest' to continue at its end"
+                    f"{bounds.end}: it has lost messages; any other on_gone than 'fail' continues at that end"
                 )
             manager.restart(bounds.end)
             _LOG.warning("partition %d of topic %r ends at %d, before %d", partition, topic, bounds.end, start)

@@ -64,7 +64,7 @@ class RetryManager:
     def __init__(self, rules: RetryRules) -> None:
         self._rules = rules
         self._failed: dict[int, _Failed] = {}
-        self._nothing_before_ms: float = math.inf
+        self._none_due_before_ms: float = math.inf
 
     def failed(self, offset: int, now_ms: int, number: int = 0) -> bool:
         """A tuple failed; returns whether it is tried again. It waits at least as long as others of its message.
@@ -79,7 +79,7 @@ class RetryManager:
             return False
         found.retries[number] += 1
         found.due_ms = max(found.due_ms or 0, now_ms + self._rules.wait_ms(found.retries[number]))
-        self._nothing_before_ms = min(self._nothing_before_ms, found.due_ms)
+        self._none_due_before_ms = min(self._none_due_before_ms, found.due_ms)
         return True
 
     def is_due(self, offset: int, now_ms: int) -> bool:
@@ -89,12 +89,12 @@ class RetryManager:
 
     def lowest_due(self, now_ms: int) -> int | None:
         """Returns the lowest offset that may be tried again now."""
-        if now_ms < self._nothing_before_ms:  # asked far more often than anything is due
+        if now_ms < self._none_due_before_ms:  # asked far more often than anything is due
             return None
         lowest = min((offset for offset in self._failed if self.is_due(offset, now_ms)), default=None)
         if lowest is None:
             waits = (found.due_ms for found in self._failed.values() if found.due_ms is not None)
-            self._nothing_before_ms = min(waits, default=math.inf)
+            self._none_due_before_ms = min(waits, default=math.inf)
         return lowest
 
     def waiting_count(self) -> int:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.option_checks import positive

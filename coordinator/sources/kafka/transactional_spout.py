@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.option_checks import positive

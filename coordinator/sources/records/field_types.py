@@ -54,7 +54,7 @@ class FieldType:
             )
         return BadRecordError(
             f"field {self.name!r} is {shown} of type {type(value).__name__}, which is not {self.kind.__name__}"
-            f"{_if_finer(self.kind, value)}"
+            f"{_hint_if_too_fine(self.kind, value)}"
         )
 
     def missing(self) -> BadRecordError:
@@ -141,7 +141,7 @@ def from_text(field: FieldType, text: str) -> Any:
     except (ValueError, ArithmeticError):
         raise BadRecordError(
             f"field {field.name!r} is {one_line(repr(text), VALUE_SHOWN)}, which is not {field.kind.__name__}"
-            f"{_if_finer(field.kind, text)}"
+            f"{_hint_if_too_fine(field.kind, text)}"
         ) from None
 
 
@@ -189,7 +189,8 @@ def _bytes_of_base64(value: Any) -> bytes:
         raise ValueError(value) from error
 
 
-def _if_finer(kind: type, value: Any) -> str:
+def _hint_if_too_fine(kind: type, value: Any) -> str:
+    """Returns the end of a message about a time with digits below a microsecond; "" about any other value."""
     is_finer = kind is dt.datetime and type(value) is str and FINER.search(value)
     return ": it is finer than microseconds, so take it as str" if is_finer else ""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.watching.metrics import BAD_RECORDS_COUNTER, REASON_COUNTER

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer

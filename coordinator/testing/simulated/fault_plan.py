@@ -8,7 +8,7 @@ from a stream of its own for the same reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from random import Random
@@ -127,27 +127,6 @@ def swarm_of(choices: Mapping[str, Sequence[float]], seed: object) -> dict[str, 
     """
     random = Random(f"{seed} swarm")
     return {fault: random.choice((*(0.0,) * len(rates), *rates)) for fault, rates in choices.items()}
-
-
-def fewest(faults: Iterable[Strike], still_fails: Callable[[list[Strike]], bool]) -> list[Strike]:
-    """Returns faults none of which can be left out alone, found by at most some hundred plays.
-
-    `still_fails` plays with these faults and no others, and tells whether it fails the same way.
-    """
-    left = sorted(faults)
-    size = max(1, len(left) // 2)
-    while left:
-        place, count = 0, len(left)
-        while place < len(left):
-            fewer = left[:place] + left[place + size :]
-            if still_fails(fewer):
-                left = fewer
-            else:
-                place += size
-        if size == 1 and len(left) == count:  # else taking out one may have made another one needless
-            break
-        size = max(1, size // 2)
-    return left
 
 
 def _by_chance(random: Random, rate: float) -> Iterator[int]:

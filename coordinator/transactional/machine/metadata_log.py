@@ -130,8 +130,8 @@ class MetadataLog:
             self._state.put(COORDINATOR_SCOPE, txid, value)
         return self._state.take_changes().puts
 
-    def partition_entries(self, outcomes: Iterable[AttemptResult]) -> dict[str, Any]:
-        """Takes in what emitters of a partitioned spout cut; returns the fields to store now."""
+    def note_positions(self, outcomes: Iterable[AttemptResult]) -> dict[str, Any]:
+        """Notes what emitters cut; returns the metadata to store now, none if the spout has no partitions."""
         for outcome in outcomes:
             self.last_cut_txid = max(self.last_cut_txid, outcome.attempt.txid)
             for scope, value in outcome.metadata.items():

@@ -127,6 +127,5 @@ class Processing:
             if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):
                 break
             good.append(outcome)
-        entries = self._books.metadata.partition_entries(good)
-        if entries:
+        if entries := self._books.metadata.note_positions(good):
             yield StoreMetadata(entries)

@@ -7,7 +7,7 @@ stored by the first write of the run, so a start that fails leaves both as they 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,7 +125,7 @@ class Takeover:
         given, found = self._given(), self._store.look()
         settled = _Settled(given.source_fingerprint) if found is None else self._settled(found, given)
         existing = self._refuse_unknown_states(found)
-        stored = self._to_store(given.topology, found, existing)
+        stored = _with_history(given.topology, found, existing)
         republications = self._republications(given.source_fingerprint)
         reached("start.looked")
         acquired = self._store.acquire(
@@ -138,7 +138,7 @@ class Takeover:
         if _packed(acquired) != _packed(found or FoundTopology(0, settled.source_fingerprint, stored, {})):
             # the run that is now fenced wrote meanwhile, or shards have given back what home had lost
             settled = self._settled(acquired, given)
-            stored = self._to_store(given.topology, acquired, existing)
+            stored = _with_history(given.topology, acquired, existing)
             self._store.describe(settled.source_fingerprint, stored)
         for notice in settled.notices:
             _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
@@ -169,14 +169,6 @@ class Takeover:
             self._store.quarantined(),
             source_fingerprint=fingerprint,
             adopt=self._options.adopt,
-        )
-
-    def _to_store(self, description: str, found: FoundTopology | None, existing: list[str]) -> str:
-        """Returns the topology's description with what it has to remember of earlier ones."""
-        if found is None:
-            return with_beginnings(description, "", 1, existing) if existing else description
-        return with_former(
-            with_beginnings(description, found.topology, found.committed_txid + 1, existing), found.topology
         )
 
     def _refuse_unknown_states(self, found: FoundTopology | None) -> list[str]:
@@ -267,3 +259,15 @@ class Takeover:
         check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
         if self._start.kind.has_partitions:
             check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
+
+
+def _with_history(description: str, found: FoundTopology | None, existing: Iterable[str]) -> str:
+    """Returns the topology's description, with what those of earlier runs say of its states.
+
+    Args:
+        description: of the run that begins.
+        found: what is stored; None before the first run.
+        existing: states that are there although no run is known to have written them.
+    """
+    stored, next_txid = ("", 1) if found is None else (found.topology, found.committed_txid + 1)
+    return with_former(with_beginnings(description, stored, next_txid, existing), stored)

@@ -58,7 +58,7 @@ class PulseBook:
         self._epoch_s = epoch_s
         self._last_failure: LastFailure | None = None
         self.stories = Stories(epoch_s)
-        self._latencies, self._commits, self._waves = (deque[float](maxlen=RECENT) for _ in range(3))
+        self._latencies, self._commit_seconds, self._wave_seconds = (deque[float](maxlen=RECENT) for _ in range(3))
         self._rates = RecentRates(2)
         self._error = ""
         self._end: RunState | None = None
@@ -73,9 +73,9 @@ class PulseBook:
             case TurnEnded(is_idle=is_idle):
                 self._has_been_idle = self._has_been_idle or is_idle
             case WaveEnded(seconds=seconds, crash=None):
-                self._waves.append(seconds)
+                self._wave_seconds.append(seconds)
             case GroupCommitted(seconds=seconds):
-                self._commits.append(seconds)
+                self._commit_seconds.append(seconds)
             case AttemptsFailed(attempts, _, cause, reason, suspects):
                 first, words = attempts[0], FailureCause(cause).words
                 at = round(self._epoch_s + now_s, 3)
@@ -105,8 +105,8 @@ class PulseBook:
             "tuples_per_s": round(tuples_per_s, 1),
             "lag_s": round(statistics.since_commit_s(now_s) if any(condition.window.values()) else 0.0, 3),
             "latency_s": spread_of(self._latencies),
-            "commit_s": spread_of(self._commits),
-            "wave_s": spread_of(self._waves),
+            "commit_s": spread_of(self._commit_seconds),
+            "wave_s": spread_of(self._wave_seconds),
             "components": {name: component_figures(done) for name, done in sorted(statistics.components.items())},
             "failures": {FailureCause(cause).words: n for cause, n in sorted(statistics.failures.items())},
             "last_failure": self._last_failure,

@@ -20,7 +20,7 @@ from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.terminal import copy_out, say, say_json
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
-from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
+from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
 from coordinator.operating.transfer.renaming import rename_state
 from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
 from state.errors import StateRefusedError, TopologyError
@@ -43,7 +43,7 @@ def list_states(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJso
         say_json({"topology": topology_id, "committed": committed, "states": states})
         return
     say(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
-    rows = [("KEY", "KIND", "HOLDS", "ENTRIES"), *(each.as_row() for each in totals)]
+    rows = [StateTotals.HEADINGS, *(each.as_row() for each in totals)]
     say(*table_lines([[one_line(cell, 200) for cell in row] for row in rows]))
 
 

@@ -327,7 +327,7 @@ def check_metadata(keys: Keys, records: StoredRecords) -> list[Finding]:
 
 
 def _check_chain(check: PartCheck, metadata: Mapping[str, Any], committed: int) -> None:
-    """Runs the checks that a start makes."""
+    """Runs the checks that a start makes of the metadata, unless a txid is too large to be compared on the server."""
     scopes: dict[str, dict[int, Any]] = {}
     for field, value in metadata.items():
         scope, txid = parse_metadata_field(field)

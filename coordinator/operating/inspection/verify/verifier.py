@@ -6,7 +6,7 @@ does not matter that a run commits meanwhile. What is compared with a refold is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from coordinator.operating.inspection.finding import Finding, Weight, has_failed, ok, warn
@@ -27,9 +27,9 @@ from coordinator.topology.building.topology_description import changes, describe
 from coordinator.transactional.machine.metadata_log import REPUBLISHED_SCOPE
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
-from state.keys import parse_metadata_field
+from state.keys import Keys, parse_metadata_field
 from state.records.declared_states import HASH, DescribedState, OwnedKeys
-from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredRecords
+from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredKey, StoredRecords
 from state.redis_admin.all_records import RedisRecords
 from state.redis_client.function_library import FORMATS
 from state.redis_owner.refusals import another_life_error
@@ -108,22 +108,18 @@ class Verifier:
         findings = self._record_findings(records)
         owned = OwnedKeys.of(records.control.get("topology", ""))
         found = list(self._stored.stored_keys())
-        kinds = {each.key: each.kind for each in found}
+        redis_types = {each.key: each.kind for each in found}
         findings += check_keys(self._keys, found, owned)
         for shard in self._stored.shards:
             there = list(shard.stored_keys())
             staged = shard.entry(STAGED_STATE, StateKind.HASH, b"chain") or b""
             findings += check_shard(records, shard.keys, shard.records(), staged.decode())
             findings += check_keys(shard.keys, there, owned)
-            for each in there:  # of two types, the one that is not declared
-                key = self._keys.state(shard.keys.state_name(each.key))
-                state = owned.state_of(self._keys, key)
-                if state is None or each.kind != state.kind.redis_type or key not in kinds:
-                    kinds[key] = each.kind
-        findings += self._history_findings(records, kinds)
-        findings += self._aside_findings(kinds)
+            self._add_types(redis_types, shard.keys, there, owned)
+        findings += self._history_findings(records, redis_types)
+        findings += self._aside_findings(redis_types)
         declared = owned.states
-        for name, names in self._of_declared_kind(kinds, owned).items():
+        for name, names in self._of_declared_kind(redis_types, owned).items():
             findings += self._values_findings(declared[name], names)
         can_and_cannot = (FINDS, FINDS_NOT)
         if topology is not None and refold is not None:
@@ -136,6 +132,19 @@ class Verifier:
             raise another_life_error(self._keys.topology_id)
         committed = stored_number(records, "committed")
         return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
+
+    def _add_types(
+        self, redis_types: dict[str, str], shard: Keys, found: Iterable[StoredKey], owned: OwnedKeys
+    ) -> None:
+        """Adds the types of a shard's keys, under the names that their states have in a topology of one slot.
+
+        Of a state that has two types in two shards, the one that was not declared counts, so that it is reported.
+        """
+        for each in found:
+            key = self._keys.state(shard.state_name(each.key))
+            state = owned.state_of(self._keys, key)
+            if state is None or each.kind != state.kind.redis_type or key not in redis_types:
+                redis_types[key] = each.kind
 
     def _record_findings(self, records: StoredRecords) -> list[Finding]:
         findings = check_control(self._keys, records, known_formats=FORMATS)

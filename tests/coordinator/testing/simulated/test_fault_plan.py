@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.testing.simulated.fault_plan import FaultPlan, Strike, fewest, swarm_of
+from coordinator.testing.simulated.fault_plan import FaultPlan, Strike, swarm_of
+from coordinator.testing.simulated.shrinking import fewest
 
 FAULTS = [Strike(fault, place) for fault in "abc" for place in range(5)]
 

@@ -43,7 +43,7 @@ def test_where_partitions_begin_is_known_and_to_be_stored_at_once():
     assert log.last_positions() == first
     assert log.last_cut_txid == 0
     assert log.coordinator_entries({1: 2}) == {"coordinator:1": 2}
-    log.partition_entries([outcome(1, **{"partition.0": "later"})])
+    log.note_positions([outcome(1, **{"partition.0": "later"})])
     assert log.commit_changes(1, {}, {}).forgets == ("partition.0:0",)
 
 
@@ -55,7 +55,7 @@ def test_where_partitions_of_an_opaque_spout_begin_is_kept_until_they_are_read()
 
 def test_what_emitters_cut_is_stored_by_partition_and_txid():
     log = MetadataLog({})
-    entries = log.partition_entries([outcome(5, **{"partition.0": [40, 50], "partition.1": None}), outcome(6)])
+    entries = log.note_positions([outcome(5, **{"partition.0": [40, 50], "partition.1": None}), outcome(6)])
     assert entries == {"partition.0:5": [40, 50], "partition.1:5": None}
     assert log.partitions == {"partition.0": {5: [40, 50]}, "partition.1": {5: None}}
 
@@ -75,7 +75,7 @@ def test_a_partition_that_is_away_for_a_while_keeps_its_last_position():
     """Otherwise it would start at the beginning when it returns, and everything would be counted twice."""
     log = MetadataLog({"coordinator:4": 2, "partition.0:4": [30, 40], "partition.1:4": [0, 4]})
     log.coordinator_entries({5: 1, 6: 1})
-    log.partition_entries([outcome(5, **{"partition.0": [40, 50]}), outcome(6, **{"partition.0": [50, 60]})])
+    log.note_positions([outcome(5, **{"partition.0": [40, 50]}), outcome(6, **{"partition.0": [50, 60]})])
     assert log.commit_changes(6, {}, {}).forgets == ("coordinator:4", "coordinator:5", "partition.0:4", "partition.0:5")
     log.committed(6, log.commit_changes(6, {}, {}))
     assert log.partitions == {"partition.0": {6: [50, 60]}, "partition.1": {4: [0, 4]}}
