@@ -1,5 +1,5 @@
 """What a committer declares, by kind of state, each one Redis type.
 
-`state_handle` has what all of them share, `state_family` one key for each part, `value_form` the values that Redis
-keeps in another form. Handles only collect changes: nothing here talks to a server. Pure.
+`state_handle` has what all of them share, `declared_type` the checks of one type, `state_family` one key for each part.
+Handles only collect changes: nothing here talks to a server. Pure.
 """

@@ -126,7 +126,7 @@ class HashState(KeyedState[Value]):
                 "put values, or count in parts that expire, as in per(...)"
             )
         by = self._check_delta(by)
-        self._add(self._to_field("field", field), by)
+        self._add(self._fields.to_stored("field", field), by)
 
     def increment_many(
         self: HashState[Number],
@@ -144,7 +144,7 @@ class HashState(KeyedState[Value]):
                 of one length.
         """
         keys, deltas = self._columns("increment_many", fields, amounts)
-        is_plain = self._is_counting and keys and self._are_plain_fields(keys)
+        is_plain = self._is_counting and keys and self._fields.are_stored_as_given(keys)
         if is_plain and self._changes().hold(keys, deltas):
             return
         if self.value_type is ValueType.FLOAT and not self.fields_expire and self._add_plain_floats(keys, deltas):
@@ -166,8 +166,8 @@ class HashState(KeyedState[Value]):
             TypeError, ValueError: field, value or time has the wrong type or is out of range.
         """
         expires_ms = None if expire_at is None else self._expiry_ms(expire_at, [field])
-        value = self._to_stored("value", value)
-        checked, writes = self._to_field("field", field), self._open()
+        value = self._values.to_stored("value", value)
+        checked, writes = self._fields.to_stored("field", field), self._open()
         writes.put(checked, value)
         writes.expire([checked], expires_ms)
         self._stop_counting()
@@ -207,7 +207,7 @@ class HashState(KeyedState[Value]):
 
     def delete(self, field: GivenField | SupportsIndex) -> None:
         """Removes a field if it exists."""
-        self._open().delete(self._to_field("field", field))
+        self._open().delete(self._fields.to_stored("field", field))
         self._stop_counting()
 
     def get(self, field: GivenField | SupportsIndex) -> Value | None:
@@ -226,9 +226,9 @@ class HashState(KeyedState[Value]):
         Raises:
             StaleReadError, StateRefusedError: as `get`.
         """
-        wanted = list(dict.fromkeys(self._to_fields("field", list(fields))))
+        wanted = list(dict.fromkeys(self._fields.many_to_stored("field", list(fields))))
         found = self._read(wanted) if wanted else {}
         return {
-            self._from_field(field): None if value is MISSING else self._from_stored(value)
+            self._fields.from_stored(field): None if value is MISSING else self._values.from_stored(value)
             for field, value in found.items()
         }

@@ -55,12 +55,12 @@ class KeyedState(StateHandle[Declared]):
         """Gives the keys in what waits; values that cannot be keys are for `finish_batch` to complain of."""
         columns = waiting(self.prefetched_by)
         for values in columns if not isinstance(self.field_type, TupleType) else _tuples(columns, self.field_type):
-            if self._are_plain_fields(values):
+            if self._fields.are_stored_as_given(values):
                 yield from values
                 continue
             for value in values:
                 try:
-                    yield self._to_field("field", value)
+                    yield self._fields.to_stored("field", value)
                 except (TypeError, ValueError):
                     continue
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from state.errors import TopologyError
+from state.kinds.declared_type import DeclaredType, check_most
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FieldGiven, Item, StateHandle, check_most
+from state.kinds.state_handle import FieldGiven, Item, StateHandle
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 
@@ -35,7 +36,7 @@ class SetState(KeyedState[Item]):
 
     def add(self, member: Item) -> None:
         """Adds `member` to the set."""
-        self._open().put(self._to_field("member", member), True)
+        self._open().put(self._fields.to_stored("member", member), True)
 
     def add_many(self, members: Iterable[Item]) -> None:
         """Adds many members; like calling `add` for each, but many times faster.
@@ -50,7 +51,7 @@ class SetState(KeyedState[Item]):
 
     def remove(self, member: Item) -> None:
         """Removes `member` if it is in the set."""
-        self._open().delete(self._to_field("member", member))
+        self._open().delete(self._fields.to_stored("member", member))
 
     def contains(self, member: Item) -> bool:
         """Returns whether `member` is in the set.
@@ -63,9 +64,9 @@ class SetState(KeyedState[Item]):
 
     def contains_many(self, members: Iterable[Item]) -> dict[Item, bool]:
         """Returns member -> whether it is in the set, in one round trip."""
-        wanted = list(dict.fromkeys(self._to_fields("member", list(members))))
+        wanted = list(dict.fromkeys(self._fields.many_to_stored("member", list(members))))
         found: dict[Any, Any] = self._read(wanted) if wanted else {}
-        return {self._from_field(member): value is not MISSING for member, value in found.items()}
+        return {self._fields.from_stored(member): value is not MISSING for member, value in found.items()}
 
 
 class HyperLogLogState(StateHandle[Item]):
@@ -97,7 +98,7 @@ class HyperLogLogState(StateHandle[Item]):
         Raises:
             TypeError, ValueError: the member has the wrong type or is out of range.
         """
-        self._open().put(self._to_field("member", member), True)
+        self._open().put(self._fields.to_stored("member", member), True)
 
     def add_many(self, members: Iterable[Item]) -> None:
         """Counts many members; like calling `add` for each, but many times faster.
@@ -155,9 +156,10 @@ class SortedSetState(KeyedState[Item]):
         super().__init__(name)
         self.retention = _retention(name, keep_highest, keep_lowest)
         self._declare_field("member", value)
+        self._values = DeclaredType(name, ValueType.FLOAT)
 
     def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
-        return None if self._are_plain(values, ValueType.FLOAT) else first_wrong(values, self._score)
+        return None if self._values.are_stored_as_given(values) else first_wrong(values, self._score)
 
     def put(self, member: Item, score: float) -> None:
         """Sets a member's score; in a bounded set only if it is better than the one it has.
@@ -168,7 +170,7 @@ class SortedSetState(KeyedState[Item]):
         score = self._score(score)
         if self.retention.is_ranked:
             score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
-        self._open().put(self._to_field("member", member), score)
+        self._open().put(self._fields.to_stored("member", member), score)
 
     def put_many(self, members: Mapping[Item, float] | Iterable[Item], scores: Iterable[float] | None = None) -> None:
         """Sets the scores of many members; like calling `put` for each in order, but many times faster.
@@ -207,7 +209,7 @@ class SortedSetState(KeyedState[Item]):
         """
         self._refuse_if_bounded("increment")
         by = self._check_delta(by)
-        self._add(self._to_field("member", member), by)
+        self._add(self._fields.to_stored("member", member), by)
 
     def remove(self, member: Item) -> None:
         """Removes `member` if it exists.
@@ -216,7 +218,7 @@ class SortedSetState(KeyedState[Item]):
             TypeError, ValueError: the member has the wrong type; or the set is bounded.
         """
         self._refuse_if_bounded("remove")
-        self._open().delete(self._to_field("member", member))
+        self._open().delete(self._fields.to_stored("member", member))
 
     def score(self, member: Item) -> float | None:
         """Returns the member's score, or None.
@@ -226,11 +228,11 @@ class SortedSetState(KeyedState[Item]):
             TypeError: the set is bounded.
         """
         self._refuse_if_bounded("score")
-        (value,) = self._read([self._to_field("member", member)]).values()
+        (value,) = self._read([self._fields.to_stored("member", member)]).values()
         return None if value is MISSING else float(value)
 
     def _score(self, score: Any) -> Any:
-        return self._check("score", self._as_float("score", score), ValueType.FLOAT)
+        return self._values.to_stored("score", self._values.as_float("score", score))
 
     def _refuse_if_bounded(self, call: str) -> None:
         if self.retention.is_ranked:

@@ -1,24 +1,19 @@
-"""The base of all typed state handles: name, declared types, checks and session.
-
-A type declared as int takes whatever `operator.index` accepts, NumPy integers included, and keeps an int; only a
-bool is refused.
-"""
+"""The base of all typed state handles: name, declared types, session, and writing single values and whole columns."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
-from operator import index
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from state.codec import is_valid_text
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.errors import TopologyError
 from state.keys import check_name
+from state.kinds.declared_type import DeclaredType, declared_type
 from state.kinds.session import StateSession
 from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
@@ -35,17 +30,8 @@ from state.values.state_kind import (
     TupleType,
     ValueType,
 )
-from state.values.value_form import ValueForm, are_scalable, check_scale, form_of, piece_text
-from state.values.whole import is_whole
+from state.values.value_form import check_scale
 
-_TYPES: dict[ValueType, type[Any]] = {
-    ValueType.INT: int,
-    ValueType.FLOAT: float,
-    ValueType.STR: str,
-    ValueType.BYTES: bytes,
-}
-KEPT_MAX = 1_000_000
-"""Most entries that a bounded state may be declared to keep."""
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
 Declared = TypeVar("Declared")
@@ -87,6 +73,8 @@ class StateHandle(Generic[Declared]):
     stored_type: ValueType
     field_type: FieldType
     stored_field_type: ValueType = ValueType.STR
+    _values: DeclaredType
+    _fields: DeclaredType
     scale = 0
     retention: Retention = KEEP_ALL
     fields_expire = False
@@ -105,8 +93,6 @@ class StateHandle(Generic[Declared]):
         self._session: StateSession | None = None
         self._write_set: WriteSet | None = None
         self._writes: StateWrites | None = None
-        self._form: ValueForm | None = None
-        self._field_form: ValueForm | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self._is_declared = True
@@ -166,26 +152,21 @@ class StateHandle(Generic[Declared]):
         written: fields of one type that are equal are the same field.
         """
         if place is not None and isinstance(self.field_type, TupleType):
-            declared = self.field_type.types[place]
-            return first_wrong(fields, lambda value: piece_text(value, declared))
-        if self._field_form is None and {*map(type, fields)} <= {_TYPES[self.stored_field_type]}:
-            return None
-        return first_wrong(fields, lambda field: self._to_field("field", field))
+            return self._fields.first_wrong_piece(place, fields)
+        return None if self._fields.have_plain_type(fields) else self._fields.first_wrong("field", fields)
 
     def first_wrong_increment(self, amounts: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that cannot be added, and why; the state need not be open."""
+        if self.value_type is ValueType.DECIMAL:
+            return self._values.first_wrong("increment", amounts)
         are_ints = self.value_type is ValueType.FLOAT and {*map(type, amounts)} == {int}
-        if self.value_type is ValueType.DECIMAL and are_scalable(amounts, self.scale):
+        if are_ints and -MAX_INTEGER <= min(amounts) <= max(amounts) <= MAX_INTEGER:
             return None
-        if self._form is None and self._are_plain(amounts, ValueType.INT if are_ints else self.value_type):
-            return None
-        return first_wrong(amounts, self._check_delta)
+        return None if self._values.are_stored_as_given(amounts) else first_wrong(amounts, self._check_delta)
 
     def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
         """Returns the first of many that cannot be put, and why; the state need not be open."""
-        if self._form is None and self._are_plain(values, self.value_type):
-            return None
-        return first_wrong(values, lambda value: self._to_stored("value", value))
+        return self._values.first_wrong("value", values)
 
     def _open(self) -> StateWrites:
         """Returns the transaction's changes to the state."""
@@ -215,33 +196,11 @@ class StateHandle(Generic[Declared]):
         assert self._session is not None
         return self._session.read(self.name, self.kind, self.stored_type, fields)
 
-    def _to_stored(self, what: str, value: Any) -> Any:
-        return self._formed(self._form, self.value_type, what, value)
-
-    def _to_field(self, what: str, field: Any) -> Any:
-        return self._formed(self._field_form, self.field_type, what, field)
-
-    def _from_field(self, stored: Any) -> Any:
-        return stored if self._field_form is None else self._field_form.from_stored(stored)
-
-    def _formed(self, form: ValueForm | None, declared: FieldType, what: str, value: Any) -> Any:
-        if form is None:
-            return self._check(what, value, declared.stored)
-        try:
-            return form.to_stored(_as_int(value))
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"state {self.name!r} was given {what} {value!r:.100}, but declares {declared.value}: {error}"
-            ) from None
-
-    def _from_stored(self, stored: Any) -> Any:
-        return stored if self._form is None else self._form.from_stored(stored)
-
     def _declare_value(self, what: str, value: type | str, scale: int | None) -> None:
         self.value_type = declared_type(f"{what} of state {self.name!r}", value)
         self.stored_type = self.value_type.stored
         self.scale = check_scale(f"state {self.name!r}", self.value_type, scale)
-        self._form = form_of(self.value_type, self.scale)
+        self._values = DeclaredType(self.name, self.value_type, self.scale)
 
     def _declare_field(self, what: str, field: FieldGiven) -> None:
         said = f"{what} of state {self.name!r}"
@@ -254,70 +213,9 @@ class StateHandle(Generic[Declared]):
         else:
             self.field_type = declared_type(said, field, FIELD_TYPES)
         self.stored_field_type = self.field_type.stored
-        self._field_form = form_of(self.field_type)
+        self._fields = DeclaredType(self.name, self.field_type)
         if self.kind in _MEMBERS:
             self.value_type = self.stored_type = self.stored_field_type
-
-    def _check(self, what: str, value: Any, declared: ValueType) -> Any:
-        """Returns `value` if it has exactly the declared type and can be stored; integer-like values become ints."""
-        if declared is ValueType.INT:
-            value = _as_int(value)
-        if type(value) is not _TYPES[declared]:
-            raise TypeError(
-                f"state {self.name!r} was given {what} {value!r} of type {type(value).__name__}, "
-                f"but declares {declared.value}"
-            )
-        if declared is ValueType.INT and not -MAX_INTEGER <= value <= MAX_INTEGER:
-            raise ValueError(f"state {self.name!r} was given {what} {value}, outside ±{MAX_INTEGER}")
-        if declared is ValueType.FLOAT and not math.isfinite(value):
-            raise ValueError(f"state {self.name!r} was given {what} {value}, which is not a finite number")
-        if declared is ValueType.STR and not is_valid_text(value):
-            raise ValueError(f"state {self.name!r} was given {what} {value!r}, which is not valid Unicode")
-        return value
-
-    def _are_plain(self, values: Collection[Any], declared: ValueType) -> bool:
-        """Returns whether `_check` would return every value unchanged; nearly at the speed of C."""
-        if {*map(type, values)} - {_TYPES[declared]}:
-            return False
-        match declared:
-            case ValueType.INT:
-                return not values or (min(values) >= -MAX_INTEGER and max(values) <= MAX_INTEGER)
-            case ValueType.FLOAT:
-                return all(map(math.isfinite, values))
-            case ValueType.STR:
-                return is_valid_text("".join(values))
-            case _:
-                return True
-
-    def _to_fields(self, what: str, fields: list[Any]) -> list[Any]:
-        """Returns fields or members, each as by `_to_field`."""
-        if self._are_plain_fields(fields):
-            return fields
-        return [self._to_field(what, field) for field in fields]
-
-    def _are_plain_fields(self, fields: Collection[Any]) -> bool:
-        """Returns whether `_to_field` would return every field unchanged."""
-        return self._field_form is None and self._are_plain(fields, self.stored_field_type)
-
-    def _as_float(self, what: str, value: Any) -> Any:
-        """Returns the float that equals an integer, and anything else unchanged.
-
-        The nearest float to any other integer would be another number, which is a ValueError.
-        """
-        value = _as_int(value)
-        if type(value) is not int:
-            return value
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if number != value:
-            shown = value if abs(value) <= 10**30 else f"of {value.bit_length():,} bits"
-            raise ValueError(
-                f"state {self.name!r} was given {what} {shown}, which no float equals; keep such integers in a state "
-                "that declares int, or round it with float()"
-            )
-        return number
 
     def _columns(self, call: str, first: Any, second: Any) -> tuple[list[Any], list[Any]]:
         """Returns the two columns that a call was given, either as such or as the items of a mapping."""
@@ -346,19 +244,17 @@ class StateHandle(Generic[Declared]):
 
     def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT:
-            by = self._as_float("increment", by)
+            by = self._values.as_float("increment", by)
         if self.value_type not in _NUMBERS:
             raise TypeError(f"state {self.name!r} holds {self.value_type.value} values and cannot be incremented")
-        return self._to_stored("increment", by)
+        return self._values.to_stored("increment", by)
 
     def _put_plain(self, fields: list[Any], values: list[Any]) -> bool:
         """Puts columns at once if single calls would keep all of them as they are; returns whether it did."""
         writes = self._open()
-        if writes.increments or writes.deletes or not self._are_plain_fields(fields):
+        if writes.increments or writes.deletes or not self._fields.are_stored_as_given(fields):
             return False
-        if self._form is not None or self.retention.is_ranked:
-            return False
-        if self.kind not in _MEMBERS and not self._are_plain(values, self.value_type):
+        if self.retention.is_ranked or (self.kind not in _MEMBERS and not self._values.are_stored_as_given(values)):
             return False
         writes.puts.update(zip(fields, values, strict=True))
         return True
@@ -371,7 +267,7 @@ class StateHandle(Generic[Declared]):
         elif kinds != {float} or not all(map(math.isfinite, amounts)):
             return False
         writes = self._open()
-        if writes.puts or writes.deletes or not self._are_plain_fields(fields):
+        if writes.puts or writes.deletes or not self._fields.are_stored_as_given(fields):
             return False
         increments = writes.increments
         for field, by in zip(fields, amounts, strict=True):
@@ -390,28 +286,3 @@ class StateHandle(Generic[Declared]):
             writes.increments[field][0] += by
         else:
             writes.increments[field] = [by]
-
-
-def _as_int(value: Any) -> Any:
-    """Returns an int for what `operator.index` accepts, such as a NumPy integer, but leaves a bool: here, a mistake."""
-    if type(value) is int or type(value) is bool:
-        return value
-    try:
-        return index(value)
-    except TypeError:
-        return value
-
-
-def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:
-    """Returns the value type of a handle declared with a type or the name of one."""
-    name = given.__name__ if isinstance(given, type) else given
-    if name not in [value_type.value for value_type in allowed]:
-        raise TopologyError(f"{what} is declared as {name!r}; use one of {', '.join(allowed)}")
-    return ValueType(name)
-
-
-def check_most(what: str, most: object) -> int:
-    """Returns how many entries a declaration keeps, from 1 to `KEPT_MAX`."""
-    if not is_whole(most, 1, KEPT_MAX):
-        raise TopologyError(f"{what} is {most!r}; give an integer from 1 to {KEPT_MAX:,}")
-    return most

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, overload
 
 from state.commits.packed_writes import SECTION_LIMIT
-from state.kinds.state_handle import Item, StateHandle, check_most
-from state.values.state_kind import KeptEnd, Retention, StateKind, ValueType
+from state.kinds.declared_type import check_most
+from state.kinds.state_handle import Item, StateHandle
+from state.values.state_kind import KeptEnd, Retention, StateKind
 
 ENTRIES_PER_TASK = 2**32
 """How far apart the numbers of two tasks' first entries are."""
@@ -30,7 +31,6 @@ class StreamState(StateHandle[Item]):
     """
 
     kind = StateKind.STREAM
-    field_type = ValueType.STR
 
     @overload
     def __init__(
@@ -47,6 +47,7 @@ class StreamState(StateHandle[Item]):
     ) -> None:
         super().__init__(name)
         self._declare_value("value", value, scale)
+        self._declare_field("field", str)
         if keep_last is not None:
             self.retention = Retention(KeptEnd.LAST, check_most(f"keep_last of state {name!r}", keep_last))
 
@@ -66,5 +67,5 @@ class StreamState(StateHandle[Item]):
         txid, task_index = self._session.place
         entry: list[Any] = [txid, task_index * ENTRIES_PER_TASK + len(appends)]
         for name, value in fields.items():
-            entry += [self._check("field", name, ValueType.STR), self._to_stored("value", value)]
+            entry += [self._fields.to_stored("field", name), self._values.to_stored("value", value)]
         appends.append(entry)

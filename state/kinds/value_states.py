@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
+from state.kinds.declared_type import check_most
 from state.kinds.session import MISSING
-from state.kinds.state_handle import Item, Number, StateHandle, Value, check_most
+from state.kinds.state_handle import Item, Number, StateHandle, Value
 from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 
 
@@ -34,7 +35,7 @@ class ValueState(StateHandle[Value]):
 
     def put(self, value: Value) -> None:
         """Sets the value."""
-        self._open().put(VALUE_FIELD, self._to_stored("value", value))
+        self._open().put(VALUE_FIELD, self._values.to_stored("value", value))
 
     def increment(self: ValueState[Number], by: Number | SupportsIndex = 1) -> None:
         """Adds `by` to the value, starting from 0 if there is none."""
@@ -51,7 +52,7 @@ class ValueState(StateHandle[Value]):
             StaleReadError, StateRefusedError: as `HashState.get`.
         """
         value = self._read([VALUE_FIELD])[VALUE_FIELD]
-        return None if value is MISSING else self._from_stored(value)
+        return None if value is MISSING else self._values.from_stored(value)
 
 
 class ListState(StateHandle[Item]):
@@ -91,14 +92,11 @@ class ListState(StateHandle[Item]):
         Raises:
             TypeError, ValueError: the item has the wrong type or is out of range.
         """
-        self._open().appends.append(self._to_stored("item", value))
+        self._open().appends.append(self._values.to_stored("item", value))
 
     def extend(self, values: Iterable[Item]) -> None:
         """Appends items in order."""
-        items: list[Any] = list(values)
-        if self._form is not None or not self._are_plain(items, self.value_type):
-            items = [self._to_stored("item", value) for value in items]
-        self._open().appends.extend(items)
+        self._open().appends.extend(self._values.many_to_stored("item", list(values)))
 
     def delete(self) -> None:
         """Empties the list; items appended afterwards stay."""
