@@ -26,6 +26,7 @@ PLACES = {
         "list": ("commands.list_topologies:list_topologies", "List the topologies on a server"),
         "status": ("commands.status:status", "Show what is committed, and what the topology's run is doing"),
         "inspect": ("commands.inspect:inspect", "Show one transaction"),
+        "why": ("commands.why:why", "Show which transactions changed one value"),
         "state": ("commands.state:app", "Look at a topology's state, export it, put an export back, or rename a state"),
         "ui": ("commands.ui:ui", "Serve a dashboard of the topologies on a server"),
         "explain": ("commands.explain:explain", "Explain an error"),

@@ -17,7 +17,6 @@ from coordinator.operating.cli.command import (
     EngineOptions,
     Parameters,
     ServerOptions,
-    SparkOptions,
     TopologyId,
     command,
 )
@@ -26,7 +25,13 @@ from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.examination import examine
 from coordinator.operating.inspection.finding import Finding, Weight, count_of, has_failed
-from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
+from coordinator.operating.inspection.verify.refold import (
+    Runner,
+    on_this_machine,
+    refold,
+    refuse_unrepeatable,
+    scratch_server,
+)
 from coordinator.operating.inspection.verify.verifier import Refold, Verification, Verifier
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
@@ -101,7 +106,7 @@ def verify(
     target: RefoldTarget = None,
     parameters: Parameters = None,
     typed: ServerOptions,
-    spark: SparkOptions,
+    spark: EngineOptions,
     as_json: AsJson = False,
 ) -> int:
     """Check that the records of a topology are undamaged; changes nothing, and may be used during a run.
@@ -122,23 +127,30 @@ def verify(
 
 
 def _to_refold(
-    topology_id: str, target: str | None, parameters: Sequence[str] | None, spark: SparkOptions
+    topology_id: str, target: str | None, parameters: Sequence[str] | None, engine: EngineOptions
 ) -> tuple[Topology, Refold] | None:
     """Returns the topology to refold and what refolds it, None without ``--refold``."""
     if target is None:
         if parameters:
             raise TopologyError("-p is for the factory of --refold, which was not given; leave it out, or give both")
         return None
+    topology, runner = repeatable(topology_id, target, parameters, engine)
+    return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
+
+
+def repeatable(
+    topology_id: str, target: str, parameters: Sequence[str] | None, engine: EngineOptions
+) -> tuple[Topology, Runner]:
+    """Returns the topology of a factory, whose input is to be read again, and what runs it."""
     topology, module_name = load_topology(target, parameters)
     if not isinstance(topology, Topology):
-        raise TopologyError(f"{target!r} makes a plain topology, which has no state to verify")
+        raise TopologyError(f"{target!r} makes a plain topology, which has no state to compute again")
     if topology.topology_id != topology_id:
         raise TopologyError(
             f"{target!r} makes topology {topology.topology_id!r}, not {topology_id!r}; give the parameters of its runs"
         )
     refuse_unrepeatable(topology)
-    runner: Runner = on_spark(spark.master, spark.settings(), module_name)
-    return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
+    return topology, on_this_machine(module_name, **engine.asked())
 
 
 def _plain_verification(found: Verification) -> dict[str, Any]:

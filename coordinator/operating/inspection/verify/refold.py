@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from coordinator.operating.inspection.verify.comparison import Refolded
 from coordinator.run import run
@@ -25,10 +25,10 @@ from coordinator.topology.planning.pickling import pickle_spec
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import has_external_effects
 from coordinator.transactional.coordinator import Coordinator
-from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPUBLISHED_SCOPE, is_own_scope
+from coordinator.transactional.options import EngineName, RunOptions
 from coordinator.transactional.start.spout_start import SpoutStart
-from coordinator.watching.run_observer import Observation, TurnEnded
+from coordinator.watching.run_observer import Observation, Observer, TurnEnded
 from state.codec import unpack
 from state.errors import TopologyError
 from state.keys import NAME_LENGTH_MAX, parse_metadata_field
@@ -39,8 +39,15 @@ from state.redis_server.embedded import EmbeddedServer
 
 SCRATCH_PREFIX = "refold-"
 
-Runner = Callable[[Topology, str, RunOptions], object]
-"""Runs a topology to the end of its options, with its state on the server of that address."""
+
+class Runner(Protocol):
+    """Runs a topology to the end of its options, with its state on the server of that address."""
+
+    def __call__(
+        self, topology: Topology, url: str, options: RunOptions, observers: Sequence[Observer] = (), /
+    ) -> object: ...
+
+
 ScratchServer = Callable[[], AbstractContextManager[str]]
 """Opens a server that holds nothing, and gives its address."""
 
@@ -67,6 +74,18 @@ def refuse_unrepeatable(topology: Topology) -> None:
         )
 
 
+def scratch_of(topology: Topology) -> Topology:
+    """Returns the topology under the id, and in the single slot, that it has on a scratch server."""
+    return replace(topology, topology_id=f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX], shard_count=1)
+
+
+def why_out_of_order(metadata: Mapping[str, Any], *, has_quarantined: bool) -> str:
+    """Returns why the input, read in its order, gives another state than the one that is stored; "" if it does not."""
+    if any(parse_metadata_field(field)[0] == REPUBLISHED_SCOPE for field in metadata):
+        return "a refold reads the input in its order, and republished batches were committed out of it"
+    return "a refold reads everything, and quarantined batches are not in the state" if has_quarantined else ""
+
+
 def refold(
     stored: StateImage,
     states: Sequence[DescribedState],
@@ -83,8 +102,7 @@ def refold(
         TransactionError: the run failed; see `coordinator.run.run`.
     """
     last_txid = int(stored.committed)
-    scratch_id = f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX]
-    scratch = replace(topology, topology_id=scratch_id, shard_count=1)
+    scratch = scratch_of(topology)
     with server() as url, closing(RedisTopology(url, scratch.topology_id)) as found:
         for first in sorted({1, last_txid + 1, *(state.began_txid for state in states)}):
             if 1 < first <= last_txid + 1:
@@ -142,29 +160,30 @@ def scratch_server() -> Iterator[str]:
         yield server.url
 
 
-def on_spark(master: str, conf: Mapping[str, str], factory_module: str) -> Runner:
-    """Returns a runner that starts Spark for each run, on this machine: the scratch server has a Unix socket.
+def on_this_machine(factory_module: str, *, master: str, conf: Mapping[str, str], engine: EngineName) -> Runner:
+    """Returns a runner that starts its engine for each run, on this machine: the scratch server has a Unix socket.
 
     Raises:
         TopologyError: the master is on other machines.
     """
     if not master.startswith("local") or master.startswith("local-cluster"):
         raise TopologyError(
-            f"--refold runs on this machine, since its scratch server is private, but --master is {master!r}; give "
-            "local[*]"
+            f"the input is read again on this machine, since the scratch server is private, but --master is {master!r};"
+            " give local[*]"
         )
 
-    def run_to(topology: Topology, url: str, options: RunOptions) -> None:
+    def run_to(topology: Topology, url: str, options: RunOptions, observers: Sequence[Observer] = ()) -> None:
         watch = StallWatch(stall_after_s(topology.message_timeout_s), time.monotonic)
         run(
             topology,
             redis_url=url,
             master=master,
             conf=conf,
+            engine=engine,
             options=options,
             factory_module=factory_module,
             on_start=watch.begin,
-            observers=[watch],
+            observers=[watch, *observers],
         )
 
     return run_to

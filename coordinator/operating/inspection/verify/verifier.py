@@ -22,12 +22,12 @@ from coordinator.operating.inspection.verify.record_checks import (
     check_shard,
     stored_number,
 )
+from coordinator.operating.inspection.verify.refold import why_out_of_order
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import changes, described
-from coordinator.transactional.machine.metadata_log import REPUBLISHED_SCOPE
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
-from state.keys import Keys, parse_metadata_field
+from state.keys import Keys
 from state.records.declared_states import HASH, DescribedState, OwnedKeys
 from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredKey, StoredRecords
 from state.redis_admin.all_records import RedisRecords
@@ -240,10 +240,5 @@ class Verifier:
         if blocking:
             why = f"what is wrong with {' and '.join(sorted(blocking))} has to be repaired first"
             return warn("refold", found, why, "repair it, then verify again")
-        if any(parse_metadata_field(field)[0] == REPUBLISHED_SCOPE for field in records.metadata):
-            why = "a refold reads the input in its order, and republished batches were committed out of it"
-            return warn("refold", found, why, "verify it without --refold")
-        if self._stored.quarantined():
-            why = "a refold reads everything, and quarantined batches are not in the state"
-            return warn("refold", found, why, "verify it without --refold")
-        return None
+        why = why_out_of_order(records.metadata, has_quarantined=bool(self._stored.quarantined()))
+        return warn("refold", found, why, "verify it without --refold") if why else None

@@ -13,7 +13,13 @@ import pytest
 import redis
 
 from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
+from coordinator.operating.inspection.verify.refold import (
+    Runner,
+    on_this_machine,
+    refold,
+    refuse_unrepeatable,
+    scratch_server,
+)
 from coordinator.operating.inspection.verify.verifier import REFOLD_FINDS_NOT, Verification, Verifier
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.files.line_files import TextFiles
@@ -23,7 +29,7 @@ from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import EngineName, RunOptions
 from state import HashState, ListState
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
@@ -40,7 +46,7 @@ CONTROL, METADATA = "{kept}:txbatch:control", "{kept}:txbatch:metadata"
 LAST_TXID, WINDOW = 3, 5
 
 
-def locally(topology: Topology, url: str, options: RunOptions) -> None:
+def locally(topology: Topology, url: str, options: RunOptions, observers: Any = ()) -> None:
     """Runs a topology as a refold does, but in this process."""
     with LocalCluster(seed=9, redis_url=url) as cluster:
         cluster.submit(topology, options=options).run_until_idle()
@@ -258,8 +264,8 @@ def test_what_cannot_be_computed_twice_is_refused_by_name(topology: Topology, re
 
 @pytest.mark.parametrize("master", ["spark://one:7077", "local-cluster[2,1,1024]", "yarn"])
 def test_a_refold_runs_on_this_machine_only(master: str):
-    with pytest.raises(TopologyError, match="--refold runs on this machine"):
-        on_spark(master, {}, "module")
+    with pytest.raises(TopologyError, match="the input is read again on this machine"):
+        on_this_machine("module", master=master, conf={}, engine=EngineName.SPARK)
 
 
 def of_files(folder: Path) -> Topology:

@@ -53,7 +53,9 @@ def test_a_refold_on_spark_is_watched(monkeypatch):
 
     monkeypatch.setattr(refold, "run", unending_run)
     monkeypatch.setattr(refold, "time", SimpleNamespace(monotonic=lambda: now.s))
-    refold.on_spark("local[1]", {}, "module")(topology, "unix://nowhere", RunOptions())
+    refold.on_this_machine("module", master="local[1]", conf={}, engine=refold.EngineName.SPARK)(
+        topology, "unix://nowhere", RunOptions()
+    )
     assert now.s == 191.0, "three timeouts after the first turn"
 
 
