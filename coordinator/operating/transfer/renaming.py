@@ -60,13 +60,18 @@ def _check(records: RedisRecords, control: Mapping[str, str], old: str, new: str
         raise TopologyError(f"{new!r} is the name of txbatch's own records; choose another name")
     if new in states:
         raise TopologyError(f"topology {topology_id!r} has a state {new!r}; choose another name")
-    if shard_count_of(control["topology"]) > 1:
+    refuse_in_parts(topology_id, control["topology"])
+
+
+def refuse_in_parts(topology_id: str, description: str) -> None:
+    """Refuses a topology whose export and import cannot be one step that loses nothing."""
+    if shard_count_of(description) > 1:
         raise StateRefusedError(
             f"topology {topology_id!r} is spread over many slots, which cannot change in one step; export it, and "
             "import it with --shards 1 before"
         )
-    if former := sorted(json.loads(control["topology"]).get("former", {})):
+    if former := sorted(json.loads(description).get("former", {})):
         raise StateRefusedError(
-            f"topology {topology_id!r} has keys of states that it no longer declares, which renaming would lose: "
+            f"topology {topology_id!r} has keys of states that it no longer declares, which this would lose: "
             f"{', '.join(former)}; declare them again, or delete their keys"
         )

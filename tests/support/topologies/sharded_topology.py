@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -25,10 +26,10 @@ def over(topology: Topology, shard_count: int) -> Topology:
 
 
 class Sharded:
-    """The topology of `typed_states` over shards."""
+    """The topology of `typed_states` over shards; `url` is that of its server, for runs that need one."""
 
-    def __init__(self, client: Any, shard_count: int = 3) -> None:
-        self.client, self.shard_count = client, shard_count
+    def __init__(self, client: Any, shard_count: int = 3, url: str | None = None) -> None:
+        self.client, self.shard_count, self.url = client, shard_count, url
         self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=client)
 
     def run(self, last_txid: int | None = None) -> dict[str, Any]:
@@ -44,6 +45,13 @@ class Sharded:
         out = io.BytesIO()
         export_state(self.topology.records(), out)
         return out.getvalue()
+
+    def entries(self) -> dict[str, list[Any]]:
+        """Returns what each state holds, by its lines in an export; our records are called "own"."""
+        found: dict[str, list[Any]] = {}
+        for line in map(json.loads, self.exported().splitlines()[1:-1]):
+            found.setdefault(line.pop("state", "own"), []).append(line)
+        return {name: sorted(lines, key=json.dumps) for name, lines in found.items()}
 
     def put_back(self, packed: bytes, shard_count: int = 1, *, replaces: bool = True) -> int:
         """Imports it, and returns how many keys it replaced."""

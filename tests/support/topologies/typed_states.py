@@ -70,6 +70,12 @@ class KeepTyped(BaseBatchBolt, ICommitter):
             self.last[number].put(word)
 
 
+STATES = [
+    *("best", "blob", "counts", "days", "fewest", "last", "money", "notes", "ranks", "recent", "seen", "shares"),
+    *("since", "unique", "views", "visitors"),
+]
+
+
 def typed_topology(words: Sequence[str] = WORDS, *, topology_id: str = TOPOLOGY_ID) -> Topology:
     """words -> keep, one task each, five words a transaction."""
     builder = TransactionalTopologyBuilder(

@@ -1,4 +1,4 @@
-"""``txbatch state list|get|export|import|rename``: what a topology has stored, as readers see it, and as a file."""
+"""``txbatch state``: what a topology has stored, as readers see it and as a file; and what changes it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,24 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command, command_group
+from coordinator.operating.cli.command import (
+    AsJson,
+    EngineOptions,
+    Parameters,
+    ServerOptions,
+    TopologyId,
+    command,
+    command_group,
+)
 from coordinator.operating.cli.commands.drop import keys_left
+from coordinator.operating.cli.commands.examine import repeatable
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.terminal import copy_out, say, say_json
+from coordinator.operating.cli.terminal import copy_out, say, say_json, user_output_aside
+from coordinator.operating.inspection.verify.refold import scratch_server
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
+from coordinator.operating.transfer.redoing import redo_state
 from coordinator.operating.transfer.renaming import rename_state
 from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
 from state.errors import StateRefusedError, TopologyError
@@ -28,7 +39,7 @@ from state.printable import counted, json_line, one_line, printable, table_lines
 from state.troubles import Trouble
 from state.values.shards import SHARDS_MAX
 
-app = command_group("Look at a topology's state, export it, put an export back, or rename a state.")
+app = command_group("Look at a topology's state, export it, put an export back, rename a state or compute it again.")
 
 
 @app.command("list")
@@ -195,6 +206,42 @@ def rename_states(
             raise TopologyError(f"topology {topology_id!r} is running; stop that run before you rename a state of it")
         committed = rename_state(store.records(), store.importer(), old, new, generation=secrets.token_hex(16))
     say(f"state {old!r} of topology {topology_id!r} is called {new!r} now, as of txid {committed:,}")
+
+
+@app.command("redo")
+@command
+def redo_states(
+    *,
+    topology_id: TopologyId,
+    state: Annotated[str, typer.Argument(metavar="STATE[:PART]", help="As in its key: counts, or views:2026-11-21.")],
+    factory: Annotated[
+        str, typer.Option("--factory", metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")
+    ],
+    parameters: Parameters = None,
+    typed: ServerOptions,
+    engine: EngineOptions,
+) -> None:
+    """Compute a state, or one part, again from the input, and put it in place in one step, while no run owns it.
+
+    For a part that went wrong, and for a state that was added later: then it holds what all transactions before would
+    have written. The whole input is read again, on a private scratch server; everything else stays as it is.
+    """
+    server = typed.choice()
+    with user_output_aside():
+        topology, runner = repeatable(topology_id, factory, parameters, engine)
+        with server.store(topology_id) as store:
+            if store.connected_runs():
+                raise TopologyError(f"topology {topology_id!r} is running; stop that run before you redo a state of it")
+            committed = redo_state(
+                store.records(),
+                store.importer(),
+                topology,
+                _text_of(state),
+                generation=secrets.token_hex(16),
+                run_to=runner,
+                server=scratch_server,
+            )
+    say(f"state {state!r} of topology {topology_id!r} is computed again, as of txid {committed:,}")
 
 
 def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:

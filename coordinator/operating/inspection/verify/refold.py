@@ -102,17 +102,29 @@ def refold(
         TransactionError: the run failed; see `coordinator.run.run`.
     """
     last_txid = int(stored.committed)
+    with recomputed(topology, last_txid, states, run_to=run_to, server=server) as found:
+        refolded = found.records().image(states)
+    return Refolded(refolded, moved_input(topology, stored.metadata, refolded.metadata, last_txid))
+
+
+@contextmanager
+def recomputed(
+    topology: Topology, last_txid: int, states: Sequence[DescribedState], *, run_to: Runner, server: ScratchServer
+) -> Iterator[RedisTopology]:
+    """Runs a topology up to a transaction, and yields it as it is then on its scratch server.
+
+    Each of the `states` holds what was written from the transaction on at which it began.
+    """
     scratch = scratch_of(topology)
     with server() as url, closing(RedisTopology(url, scratch.topology_id)) as found:
         for first in sorted({1, last_txid + 1, *(state.began_txid for state in states)}):
             if 1 < first <= last_txid + 1:
                 run_to(scratch, url, RunOptions(last_txid=first - 1, notifies_spout=False))
             found.empty(state for state in states if 1 < state.began_txid == first)
-        refolded = found.records().image(states)
-    return Refolded(refolded, _moved(topology, stored.metadata, refolded.metadata, last_txid))
+        yield found
 
 
-def _moved(
+def moved_input(
     topology: Topology, stored: Mapping[str, bytes], refolded: Mapping[str, bytes], last_txid: int
 ) -> tuple[str, ...]:
     """Returns metadata fields of committed transactions that say they have read something else.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import count
 from typing import Any
 
@@ -12,16 +11,12 @@ from coordinator import LocalCluster, RunOptions
 from coordinator.operating.transfer.importing import import_state
 from coordinator.operating.transfer.renaming import rename_state
 from state import HashState, StateRefusedError, TopologyError
-from state.redis_client.connection import RedisConnection
 from tests.conftest import Backend
+from tests.support.stores.killed import killed_everywhere
 from tests.support.topologies.sharded_topology import Sharded
-from tests.support.topologies.typed_states import WORDS, KeepTyped, typed_topology
+from tests.support.topologies.typed_states import STATES, WORDS, KeepTyped, typed_topology
 
 pytestmark = pytest.mark.redis
-STATES = [
-    *("best", "blob", "counts", "days", "fewest", "last", "money", "notes", "ranks", "recent", "seen", "shares"),
-    *("since", "unique", "views", "visitors"),
-]
 GENERATIONS = (f"{number:032x}" for number in count(1))
 
 
@@ -35,22 +30,14 @@ def renamed(typed: Sharded, old: str, new: str) -> int:
     return rename_state(topology.records(), topology.importer(), old, new, generation=next(GENERATIONS))
 
 
-def entries(typed: Sharded) -> dict[str, list[Any]]:
-    """What each state holds, by its lines in an export."""
-    found: dict[str, list[Any]] = {}
-    for line in map(json.loads, typed.exported().splitlines()[1:-1]):
-        found.setdefault(line.pop("state", "own"), []).append(line)
-    return {name: sorted(lines, key=json.dumps) for name, lines in found.items()}
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_every_kind_of_state_is_renamed_with_all_it_holds_and_the_run_continues(typed: Sharded, state: str) -> None:
     whole = typed.run()
     typed.client.flushall()
     typed.run(5)
-    before = entries(typed)
+    before = typed.entries()
     assert renamed(typed, state, "other") == 5
-    after = entries(typed)
+    after = typed.entries()
     assert {name: lines for name, lines in after.items() if name != "other"} == {
         name: lines for name, lines in before.items() if name != state
     }
@@ -78,9 +65,9 @@ def test_a_state_that_is_called_like_our_records_leaves_them_where_they_are(
 ) -> None:
     monkeypatch.setattr(KeepTyped, "counts", HashState("txbatch"))
     typed.run(5)
-    own = entries(typed)["own"]
+    own = typed.entries()["own"]
     renamed(typed, "txbatch", "words")
-    assert entries(typed)["own"] == own
+    assert typed.entries()["own"] == own
     assert typed.faults() == []
 
 
@@ -88,36 +75,16 @@ def test_wherever_it_is_killed_everything_or_nothing_has_changed(
     typed: Sharded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typed.run(3)
-    before, function = entries(typed), RedisConnection.function
+    before = typed.entries()
 
-    class KilledError(Exception):
-        """The process ends here."""
-
-    for last in count(1):
-        calls = count(1)
-
-        def dying(self: RedisConnection, *given: Any, calls: Any = calls, last: int = last) -> Any:
-            if next(calls) == last:
-                raise KilledError
-            reply = function(self, *given)
-            if next(calls) == last:
-                raise KilledError
-            return reply
-
-        with monkeypatch.context() as patched:
-            patched.setattr(RedisConnection, "function", dying)
-            try:
-                renamed(typed, "counts", "words")
-            except KilledError:
-                pass
-            else:
-                break
-        if "words" in entries(typed):  # it was killed after the last step
+    def check() -> None:
+        if "words" in typed.entries():  # it was killed after the last step
             renamed(typed, "words", "counts")
-        assert entries(typed) == before
+        assert typed.entries() == before
         assert not [fault for fault in typed.faults() if "Weight.WARN" not in fault]  # of what the import has left
-    assert last > 50
-    assert entries(typed)["words"] == before["counts"]
+
+    assert killed_everywhere(monkeypatch, "typed", lambda: renamed(typed, "counts", "words"), check) > 50
+    assert typed.entries()["words"] == before["counts"]
     assert typed.faults() == []
 
 
@@ -131,7 +98,7 @@ def test_what_a_run_commits_meanwhile_is_not_lost(typed: Sharded, monkeypatch: p
     monkeypatch.setattr("coordinator.operating.transfer.renaming.import_state", after_a_commit)
     with pytest.raises(StateRefusedError, match="was written meanwhile; nothing was changed"):
         renamed(typed, "counts", "words")
-    assert "words" not in entries(typed)
+    assert "words" not in typed.entries()
     assert typed.topology.records().records().control["committed"] == "3"
 
 
@@ -164,7 +131,7 @@ def test_what_a_former_declaration_has_left_is_not_lost(typed: Sharded, monkeypa
     with LocalCluster(seed=1) as cluster:
         cluster.client = typed.client
         cluster.submit(typed_topology((*WORDS, "")), options=RunOptions(accept_state_changes=True)).run_until_idle()
-    with pytest.raises(StateRefusedError, match="no longer declares, which renaming would lose: counts"):
+    with pytest.raises(StateRefusedError, match="no longer declares, which this would lose: counts"):
         renamed(typed, "words", "other")
 
 
