@@ -31,16 +31,25 @@ from state.errors import StateRefusedError
 from state.redis_server.program import find_server_program
 from tests.support.kafka.broker import Broker
 from tests.support.kafka.jars import NoBrokerError
-from tests.support.property_lengths import CHECK_EXAMPLES
+from tests.support.property_lengths import CHANGE_EXAMPLES, CHECK_EXAMPLES
 
 BY_CHANCE = [HealthCheck.too_slow, HealthCheck.data_too_large]
 """What says more of the machine or of the dice than of a property."""
 settings.register_profile("patient", deadline=None, suppress_health_check=BY_CHANCE)
-settings.register_profile("change", settings.get_profile("patient"), max_examples=30)  # of `make test`; nightly 100
+settings.register_profile("change", settings.get_profile("patient"), max_examples=CHANGE_EXAMPLES)
 settings.register_profile("check", settings.get_profile("patient"), max_examples=CHECK_EXAMPLES)
 settings.load_profile("patient")  # no verdict depends on how busy the machine is
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as nightly the cases of a test that are not among those of its mark ``often``."""
+    for item in items:
+        mark, call = item.get_closest_marker("often"), getattr(item, "callspec", None)
+        if mark is not None and (call is None or call.id not in mark.args):
+            item.add_marker(pytest.mark.nightly)
 
 
 def pytest_collection_finish() -> None:

@@ -13,6 +13,7 @@ from coordinator import Topology
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.coordinator import Coordinator
 from state.commits.commit import Commit, CommitReply
+from tests.support.property_lengths import examples
 from tests.support.runs.whole_runs import RandomFaults, run
 from tests.support.scenarios.random_topologies import Scenario
 from tests.support.stores.memory_store import MemoryStore
@@ -20,8 +21,9 @@ from tests.support.stores.memory_store import MemoryStore
 
 def drawn_at_length(by_default: int) -> settings:
     """As many examples as `TXBATCH_RANDOM_EXAMPLES` says; those of the default are always the same."""
-    count = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", by_default))
-    return settings(deadline=None, max_examples=count, derandomize=count == by_default, database=None)
+    asked = os.environ.get("TXBATCH_RANDOM_EXAMPLES")
+    count = examples(by_default) if asked is None else int(asked)
+    return settings(deadline=None, max_examples=count, derandomize=asked is None, database=None)
 
 
 def run_scenario(
