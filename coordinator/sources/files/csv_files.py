@@ -146,7 +146,7 @@ class CsvKind(RecordKind):
         else:
             ends = self.ends(content)
             bare = [content[start:end].removesuffix(b"\n") for start, end in zip([0, *ends], ends, strict=False)]
-        if b"\r" not in content:
+        if not content.startswith(b"\r") and b"\n\r" not in content:  # no row begins with one, so none is blank
             return bare
         return [piece if piece.strip(b"\r") else b"" for piece in bare]  # csv knows which ones belong to the end
 

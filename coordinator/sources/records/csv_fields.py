@@ -22,6 +22,7 @@ from state.errors import TopologyError
 OPTIONS = ("delimiter", "quotechar", "escapechar", "doublequote", "skipinitialspace", "quoting")
 _QUOTINGS = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE)
 
+_EVERY_BYTE = bytes(range(256))
 _ADVICE = " - do you need to open the file in universal-newline mode?"
 _CONVERT = ", a carriage return; if rows end with those, convert the file (tr '\\r' '\\n')"
 
@@ -140,13 +141,34 @@ class CsvFields(RecordFormat):
         if b"\r" in content or content.count(b"\n") >= len(records) or self.dialect.options["escapechar"]:
             return None  # a value or the end of a row may hold a line break
         try:
-            rows = list(csv.reader(content.decode().split("\n"), strict=True, **self.dialect.options))
-            if len(rows) != len(records) or {*map(len, rows)} != {len(self.columns)}:
-                return None
-            columns = [list(map(itemgetter(place), rows)) for place in self._places]
-            return list(map(column_from_text, self._types, columns))
+            columns = self._split(content, len(records)) or self._parsed(content, len(records))
+            return None if columns is None else list(map(column_from_text, self._types, columns))
         except (csv.Error, ValueError, ArithmeticError):  # which record is bad, and why, is for `rows` to say
             return None
+
+    def _split(self, content: bytes, count: int) -> list[list[str]] | None:
+        """Returns the columns of rows in which nothing is quoted; None if something may be, or a row has another width.
+
+        A row is as wide as there are columns if no other byte than its delimiters and its line feed is left of it.
+        """
+        options, width = self.dialect.options, len(self.columns)
+        delimiter, quote = options["delimiter"].encode(), (options["quotechar"] or "").encode()
+        if len(delimiter) > 1 or options["skipinitialspace"] or (quote and quote in content):
+            return None
+        ends = content.translate(None, _EVERY_BYTE.replace(delimiter, b"").replace(b"\n", b""))
+        if ends + b"\n" != (delimiter * (width - 1) + b"\n") * count:
+            return None
+        values = content.decode().replace("\n", options["delimiter"]).split(options["delimiter"])
+        if len(content) > csv.field_size_limit() and max(map(len, values)) > csv.field_size_limit():
+            return None
+        return [values[place::width] for place in self._places]
+
+    def _parsed(self, content: bytes, count: int) -> list[list[str]] | None:
+        """Returns the columns of rows as the csv module reads them; None if a row has another width."""
+        rows = list(csv.reader(content.decode().split("\n"), strict=True, **self.dialect.options))
+        if len(rows) != count or {*map(len, rows)} != {len(self.columns)}:
+            return None
+        return [list(map(itemgetter(place), rows)) for place in self._places]
 
     def _typed(self, texts: list[str]) -> list[Any]:
         if len(texts) != len(self.columns):
