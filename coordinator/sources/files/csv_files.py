@@ -24,7 +24,7 @@ from state.printable import one_line
 
 OFFERED = (FILE, OFFSET, ROW_NUMBER)
 ROW_BYTES_MAX = 1024 * 1024
-"""The longest row by default: a quote that is never closed makes one row of the rest of the file, and is noticed."""
+"""Default length of the longest row; reveals a quote that is never closed, which makes the rest of a file one row."""
 
 
 class CsvFiles(FileSpout):
@@ -90,7 +90,7 @@ class CsvFiles(FileSpout):
 
 
 class CsvKind(RecordKind):
-    """CSV files with columns that are given, or that the first row of each file names, in any order.
+    """CSV files whose columns are given or are named by the first row of each file, in any order.
 
     The driver reads a header when it opens a file, and each range carries it to its reader.
 

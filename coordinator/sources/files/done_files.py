@@ -148,7 +148,7 @@ class DoneFiles(SpoutCommitter):
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
         self._place = place
         self._list = DoneList(Path(place))
-        self._kept: frozenset[str | int] = frozenset()  # paths, and inodes of files that may have another name by now
+        self._kept: frozenset[str | int] = frozenset()  # paths, and inodes of files that may have been renamed
 
     def keep(self, batches: Collection[Any]) -> None:
         """Keeps the files of quarantined batches until the batches are republished or dropped."""
@@ -211,7 +211,7 @@ class DoneFiles(SpoutCommitter):
         return stamp
 
     def _refuse_other_content(self, file: FinishedFile, path: str) -> None:
-        """Raises SourceError if the content has changed; for a file whose stamp cannot prove that it is unchanged."""
+        """Raises SourceError if the content has changed; called if the stamp does not prove that it is unchanged."""
         end = file.mark.end
         with closing(open_content(self._store, path)) as found:
             same = marks_at(found, {end}).get(end)

@@ -1,4 +1,4 @@
-"""Compares files with what was read from them: changed, gone, unread, or the same under a new name.
+"""Compares files with the bytes that were read from them: changed, gone, unread, or the same under a new name.
 
 A file is taken to be unchanged if its size, times and inode are the same as when it was read, unless it had been
 modified within two seconds before that. Otherwise the bytes that were read are read again, and their digest compared.
@@ -53,7 +53,7 @@ class FileComparison:
         return False
 
     def _tell_renamed(self, former: str, path: str, note: PrefixMark, sentence: str) -> None:
-        """Reports a file that may be a renamed one; the user decides whether it is, or is to be read."""
+        """Reports a file that may be a renamed file; the user decides whether it is, or whether to read it as new."""
         self._renamed.append(sentence)
         self._notes |= {former: None, path: note.to_plain()}
         self._again_notes |= {former: None, path: None}
@@ -148,8 +148,8 @@ class SortedComparison(FileComparison):
     def _known_under_other_names(self, gone: Mapping[str, PrefixMark]) -> dict[str, tuple[str, int]]:
         """Returns unread path -> vanished path and byte count, of files that begin with a vanished file's bytes.
 
-        A vanished file has one match at most. Before the position the user is not asked, so there equal content has to
-        be long, unless inode, size and time match too.
+        A vanished file has one match at most. For files before the position the user is not asked, so their equal
+        content has to be long, unless inode, size and time match too.
         """
         ends = {mark.end for mark in gone.values() if mark.end}
         alike: list[tuple[bool, int, str, str, PrefixMark]] = []

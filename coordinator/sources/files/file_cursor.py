@@ -104,7 +104,7 @@ class FileCursor:
         """Moves after a range that was cut before; `known` is its file, or None if the file has left the input.
 
         Raises:
-            SourceError: the file no longer holds what was read.
+            SourceError: the file no longer holds the bytes that were read.
         """
         assert last.mark is not None
         if known is not None and not (self._order.is_growing and last.mark.is_whole):
@@ -123,7 +123,7 @@ class FileCursor:
         return open_content(self._store, path)
 
     def close(self) -> None:
-        """Closes what is open."""
+        """Closes the open file."""
         if self._open is not None:
             self._open.scanner.file.close()
             self._open = None

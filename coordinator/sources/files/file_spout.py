@@ -1,4 +1,4 @@
-"""What all sources of files share: patterns, a store, a fingerprint, and the objects made from them."""
+"""The base class of all sources of files: patterns, a store, a fingerprint, and the objects made from them."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ class FileEmitter(SpoutEmitter):
             self._file = None
 
     def _under_another_name(self, part: RecordRange) -> InputFile | None:
-        """Returns a file under another path that holds a range; None if there is none, or its own path still does."""
+        """Returns the file that holds a range, under another path; None without one, or if its own path still does."""
         names = {part.path: None, **dict.fromkeys(sorted(self._store.look(self._patterns)))} if self._patterns else {}
         for path in names:
             with suppress(SourceError):

@@ -385,7 +385,7 @@ def _shortened(path: str, read: PrefixMark, found: Mapping[str, FileFacts]) -> s
 
 
 def if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:
-    """Returns the mark that was found in a file, or None if it is not of the bytes that were read."""
+    """Returns the mark that was found in a file; None if its digest is not that of the bytes that were read."""
     if found is None or found.digest != read.digest:
         return None
     return replace(found, is_whole=not file.read_up_to(read.end, read.end + 1))

@@ -37,7 +37,7 @@ class TextFiles(FileSpout):
             ``pyarrow.fs`` opens, such as ``s3://bucket/logs/*.txt``. Directories are left out, and a file matched twice
             is read once.
         lines_per_batch: lines per transaction; only the last transaction has fewer. May change between runs.
-        encoding: encoding of the files: UTF-8, or a single-byte one such as ``"cp1252"``, whose dead letters are UTF-8.
+        encoding: encoding of the files: UTF-8, or a single-byte one such as ``"cp1252"``; dead letters are UTF-8.
         encoding_errors: ``strict`` treats a line that is invalid in the encoding as a bad record; ``replace`` puts
             U+FFFD in place of invalid bytes.
         on_bad_record: what to do with a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and

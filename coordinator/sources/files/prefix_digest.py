@@ -153,7 +153,7 @@ def holds(file: InputFile, mark: PrefixMark) -> bool:
 
 
 def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
-    """Returns the marks of a file at several lengths, in one pass; those beyond its end are left out.
+    """Returns the marks of a file at several lengths, in one pass; lengths beyond its end are left out.
 
     Raises:
         SourceError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""The order in which the files of an input are read: by path, or as they join."""
+"""The order in which the files of an input are read: by path, or in the order in which they join."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class SortedOrder(ReadingOrder):
 
 
 class GrowingOrder(ReadingOrder):
-    """Files as they become complete: those of earlier looks first, those of one look by path.
+    """Files in the order in which they become complete; files that become complete together, by path.
 
     The ranges of the transactions record the order. The next run finds files again that were never cut.
 

@@ -87,7 +87,7 @@ class RecordRange:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A path that means another file from a transaction on; `note` is what was read of that file, None for nothing.
+    """A path that means another file from a transaction on; `note` is that file's note, None if it was never read.
 
     After a file of a followed folder was renamed, the next transaction has namings before its ranges.
     """
@@ -109,7 +109,7 @@ def parse_ranges(metadata: Any) -> list[RecordRange]:
     """Restores the ranges of a transaction, which has at least one.
 
     Raises:
-        SourceError: it is not the metadata of files.
+        SourceError: the metadata is not that of files.
     """
     return [RecordRange.from_plain(item) for item in _plain_ranges(metadata)]
 
@@ -118,7 +118,7 @@ def words_of(metadata: Any) -> list[str]:
     """Returns the ranges of a transaction in words, one line each.
 
     Raises:
-        SourceError: it is not the metadata of files.
+        SourceError: the metadata is not that of files.
     """
     return [
         f"{each.path}: records {each.first + 1:,} to {each.first + each.count:,}, "
@@ -137,7 +137,7 @@ def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int 
         number: the txid, see `sharing_tasks`.
 
     Raises:
-        SourceError: it is not the metadata of files.
+        SourceError: the metadata is not that of files.
     """
     plain = _plain_ranges(metadata)
     try:
@@ -160,7 +160,7 @@ def sharing_tasks(metadata: Any, task_count: int, *, number: int = 0) -> list[in
             several transactions in a row: their tuples share blocks, and most tasks have nothing to do in a wave.
 
     Raises:
-        LookupError, TypeError: it is not the metadata of files.
+        LookupError, TypeError: the metadata is not that of files.
     """
     loads = [(0, index) for index in range(task_count)]  # a heap of (records, task), from the task whose turn it is
     first = number // max(1, task_count // TURNS)

@@ -152,7 +152,7 @@ class RecordScanner(Scanner):
         """Takes the first record as a header, which is not counted; only for a `find` that stops after whole records.
 
         Raises:
-            SourceError: as `take`.
+            SourceError: see `take`.
         """
         part = self.take(1)
         self._first = 0

@@ -19,7 +19,7 @@ finds the files below a name that is also an object's."""
 _TYPE = re.compile(r"[^+'(), ]+")
 """A word in the type of a file system, such as ``py::fsspec+('s3', 's3a')`` for one of fsspec."""
 _DEEPEST = 32
-"""Most folders within each other; every system follows more links than that in a path."""
+"""Depth at which nested folders are refused as a loop of links; every system follows more links in a path."""
 
 
 def tree_of(filesystem: Any, prefix: str) -> FolderTree:

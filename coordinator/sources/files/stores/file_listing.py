@@ -139,7 +139,7 @@ def look(patterns: Iterable[str], place: Place) -> dict[str, FileFacts]:
 
 
 def _each_once(found: Mapping[str, Seen]) -> dict[str, Seen]:
-    """Keeps one name of each file: its own rather than a link's, and of several the first in order."""
+    """Keeps one name of each file: its own name rather than a link's, and the first in order of several names."""
     kept: dict[str, Seen] = {}
     taken: set[str] = set()
     for path, seen in sorted(found.items(), key=lambda item: (item[1].is_link, item[0])):
@@ -155,7 +155,7 @@ def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[str]:
     Args:
         tree: the tree.
         pattern: the pattern within the tree.
-        prefix: what names have in front of the part that matches the pattern.
+        prefix: the beginning of the yielded paths, which the pattern lacks.
 
     Raises:
         OSError: a folder cannot be listed.
@@ -215,7 +215,7 @@ def join(folder: str, name: str) -> str:
 
 
 def _is_taken(seen: Seen) -> bool:
-    """Returns whether it is a file; false for a folder, and TopologyError for anything else."""
+    """Returns True for a file and False for a folder; raises TopologyError for anything else."""
     path = seen.facts.path
     _refuse_unstorable(path, TopologyError)
     if seen.kind == "link that leads nowhere":

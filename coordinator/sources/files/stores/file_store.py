@@ -75,7 +75,7 @@ class FileStore(ABC):
         A store that cannot rename in one step leaves the file where it is.
 
         Raises:
-            SourceError: it cannot be renamed.
+            SourceError: the file cannot be renamed.
         """
         return path
 
@@ -89,10 +89,10 @@ class FileStore(ABC):
     def keeps_our_time(self, aside: str) -> bool:
         """Returns whether the clock of the store is certainly not behind that of this machine (driver).
 
-        Only then has every later change given a new time to a file that was old when it was read.
+        Only then does every later change give a new time to a file that was old when it was read.
 
         Args:
-            aside: a file that was set aside a moment ago, which has set its time of change.
+            aside: a file that was set aside a moment ago, which has updated its time of change.
         """
         return False
 
@@ -102,7 +102,7 @@ class FileStore(ABC):
         Called in the driver, by a run that owns the topology, before it looks for files.
 
         Raises:
-            SourceError: as `put_back`.
+            SourceError: see `put_back`.
         """
 
     @abstractmethod
@@ -110,7 +110,7 @@ class FileStore(ABC):
         """Deletes a file; does nothing if it is gone (driver).
 
         Raises:
-            SourceError: it cannot be deleted.
+            SourceError: the file cannot be deleted.
         """
 
     @abstractmethod
@@ -121,7 +121,7 @@ class FileStore(ABC):
         digest of its path in its name. A file that is gone was moved before.
 
         Raises:
-            SourceError: it cannot be moved.
+            SourceError: the file cannot be moved.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """One input file, open for reading; every failure is explained in one sentence.
 
-Files change under a running job: they are moved, cut short, rotated, replaced by folders. Each of
-these is a `SourceError` that names the file, what was found and what to do; none is a traceback.
+Files change under a running job: they are moved, cut short, rotated, replaced by folders. Each such
+change raises a `SourceError` with the file, the finding and the remedy; none ends in a traceback.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class InputFile(ABC):
         """Returns the bytes from `start` up to `end`; fewer only where the file ends.
 
         Raises:
-            SourceError: it cannot be read.
+            SourceError: the file cannot be read.
         """
 
     @abstractmethod

@@ -319,7 +319,7 @@ class LocalFile(InputFile):
 
 
 CLOCK_TOLERANCE_NS = 50_000_000
-"""More than a tick of a kernel's clock, and less than the average lag of a file system with whole seconds."""
+"""More than a tick of a kernel's clock, and less than the average error of file times in whole seconds."""
 
 _HERE = -100
 _NO_REPLACE = 1
@@ -333,7 +333,7 @@ def rename_to_free_name(path: Path, new: Path) -> None:
 
     Raises:
         FileExistsError: something else has the new name.
-        OSError: it cannot be renamed.
+        OSError: the file cannot be renamed.
     """
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is not None:
