@@ -117,7 +117,7 @@ class _Copy:
 
     def _send(self, answer: Answer) -> None:
         packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-        self._answering.acquire()  # and never released: there is one answer
+        self._answering.acquire()  # never released: there is one answer
         with open(self._writing, "wb") as pipe:  # noqa: PTH123 - a descriptor
             pipe.write(packed)
 
@@ -151,7 +151,7 @@ class _Copy:
 
 
 def _users_call(frame: FrameType | None) -> tuple[tuple[FrameType, FrameType | None] | None, str]:
-    """Returns the frame of user code that ours has called, with its caller's frame, and the line that runs now.
+    """Returns the frame of user code that our code has called, with its caller's frame, and the line that runs now.
 
     All steps of a generator have one frame, but each step has its own caller's frame.
     """

@@ -60,7 +60,7 @@ EXPLAINED = {
 
 @dataclass(frozen=True, slots=True)
 class FoundMistake:
-    """One mistake.
+    """A mistake that a proof found.
 
     Attributes:
         mistake: its kind.

@@ -118,7 +118,7 @@ class _Proving:
     """The proof of one topology.
 
     Args:
-        given: the topology, pickled for a new interpreter, or why it cannot be.
+        given: the topology, pickled for a new interpreter, or the reason why it cannot be pickled.
     """
 
     def __init__(self, topology: Topology, given: bytes | str, batches: int, *, keep_tasks: bool) -> None:

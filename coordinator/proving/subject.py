@@ -24,7 +24,7 @@ def provable(given: Topology | PlainTopology | Callable[[], Topology | PlainTopo
     """Returns the topology; calls the factory if one is given.
 
     Raises:
-        TopologyError: it cannot be proved; the message says why, and what to do instead.
+        TopologyError: the topology cannot be proved; the message gives the reason and the remedy.
     """
     topology: object = given() if callable(given) else given
     if isinstance(topology, PlainTopology):
