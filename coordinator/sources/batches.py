@@ -125,7 +125,7 @@ class BatchesCoordinator(SpoutCoordinator):
         return self._has_ended and self._held is None
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        """Returns None if `make` takes a number, since nothing can be compared then; otherwise `resume` compares."""
+        """Returns None for other input if `make` takes a number: nothing can be compared; else `resume` compares."""
         return InputChange() if former.is_same or not self._resumes else None
 
     def estimated_bytes(self, metadata: Any) -> int:
@@ -145,7 +145,7 @@ class BatchesCoordinator(SpoutCoordinator):
         return iter(made)
 
     def _pull(self) -> None:
-        """Asks for the next batch unless one is held."""
+        """Takes the next batch from the iterable, unless one is waiting to be cut."""
         if self._held is not None or self._has_ended:
             return
         try:
@@ -230,7 +230,7 @@ def words_of(metadata: Any) -> list[str]:
     """Returns a batch in words: the number of rows, and the first row.
 
     Raises:
-        SourceError: it is not the metadata of a batch.
+        SourceError: the metadata is not that of a batch.
     """
     match metadata:
         case [int(_), list(rows), *_]:

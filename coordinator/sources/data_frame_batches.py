@@ -1,8 +1,8 @@
 """Any Spark DataFrame as a source: cut by ranges of a column, by files, or by snapshot versions.
 
-When a run begins, Spark lists once what there is to read (the catalogue); a transaction is one unit of it. Spark reads
+When a run begins, Spark lists the whole input once, as a catalogue of units; a transaction is one unit. Spark reads
 the rows and gives them to the bolts on the executors. Rows that are read again have to be the same: a unit's number of
-rows is known when it is cut, and their digest is stored before anything of them is committed.
+rows is known when it is cut, and their digest is stored before the transaction commits.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class FrameReader(Protocol):
     """Asks Spark for the catalogue (driver); see `coordinator.engines.spark.intake.frame_reader`."""
 
     def catalogue(self, after: int | str | None) -> Catalogue:
-        """Returns the catalogue, with the position after a key.
+        """Returns the catalogue, as seen from the position after a key.
 
         Raises:
             SourceError, TopologyError: the DataFrame cannot be cut in this way.

@@ -122,7 +122,7 @@ class OpaqueTopicCoordinator(PartitionedCoordinator):
         return state.bounds[partition].low if partition in state.bounds else 0
 
     def _unread(self, state: TopicState, read: Mapping[int, int]) -> dict[int, int]:
-        """Returns partition -> how many offsets this run has left to read, up to the end as `_ends` has it."""
+        """Returns partition -> how many offsets this run has left to read, up to the end that `_ends` returns."""
         ends = self._ends(state)
         return {each: max(0, end - read.get(each, self._low(state, each))) for each, end in ends.items()}
 

@@ -152,7 +152,7 @@ class KafkaEmitter(SpoutEmitter):
             self._require_topic(cut)
 
     def _require_topic(self, cut: OffsetCut) -> None:
-        """Refuses a topic that was created again; called after reading, so that nothing read is of the new one."""
+        """Refuses a topic that was created again; called after reading, so that no message of the new topic is used."""
         require_same(self._topic.name, cut.topic_id, self._topic.worker_topic_id())
 
 
@@ -210,7 +210,7 @@ class GroupMirror(SpoutCommitter):
         try:
             # not waited for: the next commit includes this one
             self._connected(self._group).commit(offsets=offsets, asynchronous=True)
-        except (KafkaException, TypeError, ValueError) as error:  # the latter for options that it does not know
+        except (KafkaException, TypeError, ValueError) as error:  # TypeError and ValueError for unknown options
             if not self._was_refused:
                 said = one_line(self._settings.without_secrets(str(error)))
                 _LOG.warning("group %r could not be given the topology's position: %s", self._group, said)

@@ -64,7 +64,7 @@ class CsvDialect:
             raise csv.Error(str(error).replace(_ADVICE, _CONVERT)) from None
 
     def other_delimiter(self, row: str, names: Sequence[str] = (), count: int = 0) -> str:
-        """Returns a usual delimiter that splits a row into these names, or so many values as given; "" if none does."""
+        """Returns a usual delimiter that splits a row into these names, or into `count` values; "" if none does."""
         for other in ",;\t|".replace(self.options["delimiter"], ""):
             values = [value.strip("\r\n \"'\ufeff") for value in row.split(other)]
             if {*names} <= {*values} if names else len(values) == count:

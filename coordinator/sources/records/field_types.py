@@ -1,4 +1,4 @@
-"""The types a field may have, and how a value of JSON, or a text of CSV or Redis Streams, becomes one.
+"""The types a field may have, and how values of JSON, and texts of CSV or Redis Streams, are converted to them.
 
 Strict on purpose: a value that would have to be guessed (`true` for 1, "12" for 12, `1_000`) is bad. Values have to be
 packed and compared, so NaN, infinities and lone surrogates are bad. The text form of numbers is in

@@ -61,7 +61,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return len(self._keys)
 
     def is_ready(self) -> bool:
-        """Returns whether a stream has more entries than transactions under way will take, or any if none is."""
+        """Returns whether a stream has entries that no transaction under way will take."""
         if self._follows:
             self._ends = {key: self._reader.facts(key) for key in self._keys}
         ahead, lag = self.run_so_far.ahead, self.lag()
