@@ -24,8 +24,8 @@ class BatchSubtopologyBuilder:
 
     Each batch on each task has its own instance of a bolt, even of a basic bolt, so its attributes last for one batch.
     The attempt of a tuple (``tup.attempt``) identifies its batch; to identify the input tuple, emit a value. Bolts
-    outside may subscribe to any component inside: tuples for them are anchored on the input tuple, which fails if they
-    fail one. Sub-topologies receive no tick tuples.
+    outside may subscribe to any component inside: tuples for them are anchored on the input tuple, which fails if one
+    of these tuples fails. Sub-topologies receive no tick tuples.
 
         batches = BatchSubtopologyBuilder("split", SplitRequest())
         batches.master_declarer.shuffle_grouping("requests")

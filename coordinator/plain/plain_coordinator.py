@@ -44,7 +44,7 @@ class PlainCoordinator:
         engine: runs its waves; closed by the caller.
         clock: monotonic seconds.
         clock_ns: the same in nanoseconds, read several times for every message; None derives it from `clock`.
-        sleep: sleeps for some seconds, from 1 to 100 ms; called when no spout had a tuple.
+        sleep: sleeps for a number of seconds (1 to 100 ms); called when no spout had a tuple.
         draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
         observers: notified of the events of the run; see `coordinator.watching.run_observer`.

@@ -140,7 +140,7 @@ class SparkPlainEngine:
             self._cluster.close()
             self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
             self._watch.call(self._shipped_plan.destroy)
-        except EngineError as error:  # then there is nothing to clean up
+        except EngineError as error:  # nothing is left to clean up
             _LOG.debug("nothing was cleaned up: %s", error)
 
     def _run(self, wave: PlainWave) -> WaveDrained:

@@ -114,7 +114,7 @@ class CoordinatedTask:
         return None
 
     def tick(self) -> None:
-        """Gives up the batches without a message since the third last tick; called once per message timeout.
+        """Gives up the batches that had no message since the third last tick; called once per message timeout.
 
         Their spouts have already given them up. If timeouts are disabled, this is never called, and an incomplete batch
         is kept until the run ends.

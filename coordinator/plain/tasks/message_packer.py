@@ -167,7 +167,7 @@ class MessagePacker:
         """Sends any message of the task.
 
         Raises:
-            CodecError: as `add`.
+            CodecError: see `add`.
         """
         _, target, kind, payload = message
         match kind:

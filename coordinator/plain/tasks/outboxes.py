@@ -31,8 +31,8 @@ class SubtopologyOutbox:
     Attributes:
         transferred: stream index -> tuples sent on it, counted once per target.
 
-    Differs from Storm: tuples for bolts outside are anchored on the tuple that began the batch; in Storm the
-    spout does not learn whether they arrive.
+    Differs from Storm: tuples for bolts outside the sub-topology are anchored on the tuple that began the batch; in
+    Storm, the spout does not learn whether they arrive.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SubtopologyOutbox:
             self.add(target, stream, row)
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target inside; returns target -> xor of all edges to it."""
+        """Sends a report to every target in the sub-topology; returns target -> xor of all edges to it."""
         for target, tuple_count in self._counts.items():
             edge = self._random.getrandbits(EDGE_BITS)
             anchored = dict.fromkeys(self._roots, edge)

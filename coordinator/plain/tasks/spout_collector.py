@@ -66,7 +66,7 @@ class TreeSpoutOutputCollector:
         are_small = all(map(is_small, listed))
         if self._watched.watchers or any(each is None for each in ids) or not are_small:
             for row in () if are_small else listed:
-                check_tuple_size(pack(row))  # before any of them is sent
+                check_tuple_size(pack(row))  # before any row is sent
             for row, message_id in zip(listed, ids or repeat(None), strict=False):
                 self.emit(row, message_id, stream_id)
             return
