@@ -108,8 +108,7 @@ def errors_reported(
 ) -> Iterator[None]:
     """Turns any exception of the block into a sentence on standard error and an exit code.
 
-    An exception because the reader of the output has gone, as in ``txbatch state get words counts | head``, needs no
-    sentence.
+    No sentence is printed if the reader of the output has gone, as in ``txbatch state get words counts | head``.
 
     Args:
         debug: print the whole traceback before the sentence.

@@ -115,10 +115,10 @@ def logging_to_stderr(
     form: logging.Formatter | None = None,
     level: int = logging.WARNING,
 ) -> Iterator[None]:
-    """Shows what is logged while the block runs.
+    """Shows log records while the block runs.
 
-    By default a record is one line in the form of the command's other messages. `level` is the lowest of our own
-    records that is shown; of other loggers, warnings are. `debug` shows everything.
+    By default a record is one line in the form of the command's other messages. Our own records are shown from
+    `level` on, with `debug` all of them; records of other loggers are shown from WARNING on.
     """
     logger = _LOG
     before = logger.handlers, logger.propagate, logger.level
@@ -133,7 +133,7 @@ def logging_to_stderr(
     if quietly is not None:
         quietly.setFormatter(form)
         root.addHandler(quietly)
-        root.addFilter(is_not_of_py4j)  # and left there: threads of py4j may outlive the block
+        root.addFilter(is_not_of_py4j)  # left there: threads of py4j may outlive the block
     try:
         yield
     finally:

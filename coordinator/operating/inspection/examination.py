@@ -159,7 +159,7 @@ def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[
 
 
 def _of_shards_only(shards: Iterable[list[Finding]], home: list[Finding]) -> Iterator[Finding]:
-    """Yields the faults of shards' slots that home's slot does not have."""
+    """Yields the faults of the shards' slots, except those that the home's slot has, too."""
     known = {finding.subject for finding in home if finding.weight is not Weight.OK}
     for number, findings in enumerate(shards):
         for each in findings:

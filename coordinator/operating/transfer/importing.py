@@ -101,7 +101,7 @@ def import_state(
         generation: see `StateImport.restore`.
         replaces: whether existing state of the topology is deleted in the same step; if not, it is refused.
         renamed: name of a state or part -> its new name.
-        as_of: what the topology must still be, see `StateImport.restore`.
+        as_of: the state in which the topology must still be, see `StateImport.restore`.
     """
     target.begin()
     for piece in _pieces(export, file):
