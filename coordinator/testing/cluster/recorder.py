@@ -53,7 +53,7 @@ class Recorder(TaskObserver):
 
     def __init__(self) -> None:
         self.emissions: list[Emission] = []
-        self.acked_ids: list[Any] = []  # both in the order of their ends
+        self.acked_ids: list[Any] = []  # both lists in the order in which messages ended
         self.failed_ids: list[Any] = []
         self.batch_failures: list[Failure] = []
 

@@ -25,8 +25,8 @@ PLAIN_POINTS = (
     "plain_message.notified",
 )
 IMPORT_POINTS = ("import.staged", "import.restored")  # tested elsewhere
-FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # so is the removal of files
-SHARD_POINTS = tuple(point for point in POINTS if point.startswith("shards."))  # and topologies over many slots
+FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # tested elsewhere
+SHARD_POINTS = tuple(point for point in POINTS if point.startswith("shards."))  # tested elsewhere
 _ELSEWHERE = (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS, *FILE_POINTS, *SHARD_POINTS)
 DRIVER_POINTS = tuple(point for point in POINTS if point not in _ELSEWHERE)
 """Points that a transactional run reaches in its driver, and a drop in its process."""
