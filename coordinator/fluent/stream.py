@@ -232,8 +232,8 @@ class Stream(Keeping):
     ) -> Stream:
         """Adds a field with the value that a state of this topology holds for a key.
 
-        The state has to be complete by then: it is written from inputs that are read `first`, and these rows are from
-        other inputs. Otherwise the value would depend on how many rows a transaction takes.
+        The state has to be complete when these rows are read, so it has to be written from inputs that are read `first`
+        and these rows from other inputs. Otherwise the value would depend on how many rows a transaction takes.
 
         Args:
             state: a `HashState` that another step, or your own committer, writes.

@@ -138,13 +138,13 @@ class StreamNode:
 
 
 def steps_that_run(nodes: Sequence[StreamNode]) -> list[StreamNode]:
-    """Returns the steps without those whose rows the user has only looked at; the source is always included."""
+    """Returns the steps, except steps whose rows the user has only looked at; the source is always included."""
     ends = [each for each in nodes[1:] if not each.children and (each.is_end() or not each.is_shown)]
     return steps_for(nodes, [nodes[0], *ends])
 
 
 def steps_for(nodes: Sequence[StreamNode], ends: Sequence[StreamNode]) -> list[StreamNode]:
-    """Returns copies of some steps, and of all steps that their rows depend on, as a graph without any others."""
+    """Returns a graph that has only copies of some steps, and of all steps that their rows depend on."""
     waiting = list(ends)
     needed = {*waiting}
     for node in waiting:
