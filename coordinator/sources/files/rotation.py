@@ -34,7 +34,7 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
 
 
 def is_renamed(read: PrefixMark, found: PrefixMark, *, was_removed: bool, is_related: bool) -> bool | None:
-    """Returns whether a file with the inode of a vanished one, and the bytes read from it, is that file renamed.
+    """Returns whether a file is a vanished file, renamed; it has the same inode, and begins with the bytes read.
 
     Inodes are reused, often at once, and small files are often alike.
 
