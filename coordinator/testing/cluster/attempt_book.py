@@ -43,7 +43,7 @@ class AttemptRecord:
     Attributes:
         attempt: its identity.
         end: its state; equals "under way", "committed", "failed" or "dropped".
-        phase: the phase in which it failed, or in which the attempt failed that dropped it; None without a failure.
+        phase: the phase in which it failed or, if it was dropped, the lower attempt failed; None without a failure.
         reason: why it failed, with component and task, or why it was dropped; "" otherwise.
     """
 
