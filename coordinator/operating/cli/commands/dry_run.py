@@ -97,7 +97,7 @@ def _print_text(
 def _print_json(
     topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO, *, contained: Sequence[str]
 ) -> None:
-    """Prints one line with all batches up to an error; prints nothing if the first batch fails."""
+    """Prints one line with all batches up to an error; prints nothing if an error occurs before any batch."""
     shown: list[dict[str, Any]] = []
     is_refused = True
     try:

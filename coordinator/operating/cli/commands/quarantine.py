@@ -154,7 +154,7 @@ def _dropped(
 ) -> list[int]:
     """Drops the records and returns their txids.
 
-    Raises TopologyError if a record was dropped or republished since it was read.
+    Raises TopologyError if the user does not confirm, or a record was dropped or republished since it was read.
     """
     topology_id = store.keys.topology_id
     shown = ", ".join(str(record.txid) for record in records)
