@@ -1,7 +1,7 @@
-"""How rows are aggregated by key: within a batch first, where they are, and then into a state, in the commit phase.
+"""How rows are aggregated by key: first within a batch, on the task that has them, then into a state, when committing.
 
-Each aggregation is one class with both halves. A group is the part of the state that a row belongs to, if the state has
-parts, and the key; where neither is wanted there is one group, None.
+Each aggregation is one class with both halves. The group of a row is its key, after the part of the state if the state
+has parts; without either, all rows are in one group, None.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Aggregation(ABC):
     """One way to aggregate; shipped with the bolts of both halves.
 
     Attributes:
-        said: how the user has asked for it; messages show it.
-        part: the field that tells the part of the state; None if it has no parts.
-        key: the fields that tell the key, a tuple if there are several; none if all rows belong together.
-        takes: the fields of the values that it aggregates.
-        kinds: the kinds of state that it can be kept in.
-        value_types: and what these may hold.
+        said: the user's call, with file and line, for messages; see `said_here`.
+        part: the field with the part of the state; None if the state has no parts.
+        key: the fields of the key, which is a tuple if there are several; empty if all rows belong together.
+        takes: the fields whose values are aggregated.
+        kinds: the kinds of state that can keep it.
+        value_types: the types of values that these states may hold.
         combines: whether a batch is combined before it is grouped; if not, every row travels.
-        compares: whether it compares the values of its first field, so that rows without one become dead letters.
+        compares: whether it compares the values of its first field, so that rows with None there become dead letters.
         reads: whether it reads the state.
     """
 
@@ -65,14 +65,14 @@ class Aggregation(ABC):
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The fields that tell what belongs together: the part, then the key, as far as there are any."""
+        """The fields of a row's group: first the part, if there is one, then the key."""
         return self.key if self.part is None else (self.part, *self.key)
 
     @property
     def sent(self) -> tuple[str, ...]:
-        """The fields that travel to the state, those of the group and then those of the values.
+        """The fields that travel to the state: first the group, then the values.
 
-        No name repeats if rows are combined first; if not, they travel as they are.
+        Names are made unique if rows are combined first; otherwise rows travel as they are.
         """
         if not self.combines:
             return (*self.group, *self.takes)
@@ -89,14 +89,14 @@ class Aggregation(ABC):
         return self.takes
 
     def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
-        """Returns the first value of a field that it cannot take, even if others are better, and why."""
+        """Returns the first value of a field that it cannot aggregate, and why; None if there is none."""
         return None
 
     def fitted(self, into: DeclaredState) -> DeclaredState:
-        """Returns the state to keep it in (driver).
+        """Returns the state to use, perhaps adapted to this aggregation (driver).
 
         Raises:
-            TopologyError: it does not fit.
+            TopologyError: the state does not fit.
         """
         if into.kind not in self.kinds or into.value_type not in self.value_types:
             kinds, types = (", ".join(each) for each in (self.kinds, self.value_types))
@@ -113,7 +113,7 @@ class Aggregation(ABC):
         return self._read_ahead(keyed) if self.reads else keyed
 
     def _of_keys(self, into: DeclaredState) -> DeclaredState:
-        """Returns the state for these keys: the one type of fields that it declares holds for each value of a tuple."""
+        """Returns the state for these keys: its declared field type becomes the type of each value of a tuple key."""
         handle, width = into.template if isinstance(into, StateFamily) else into, len(self.key)
         if isinstance(declared := handle.field_type, TupleType):
             if len(declared.types) != width:
@@ -126,34 +126,34 @@ class Aggregation(ABC):
         return into
 
     def _read_ahead(self, state: DeclaredState) -> DeclaredState:
-        """Returns a state that reads for a whole group of transactions at once, if its keys are in tuple fields."""
+        """Returns a state that prefetches keys for a whole group of transactions, if the keys are fields of tuples."""
         if not isinstance(state, KeyedState) or not self.key or state.prefetched_by:
             return state
         return copy.copy(state).prefetch(*self.key)
 
     def wrong(self, text: str) -> TopologyError:
-        """Returns the error about how it was asked for."""
+        """Returns an error that begins with the user's call."""
         return TopologyError(f"{self.said}: {text}")
 
     def start(self) -> Any:
-        """Returns what a batch is combined into."""
+        """Returns an empty accumulator for a batch."""
         return {}
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
-        """Adds rows: the columns of their group, and those of their values (processing phase)."""
+        """Adds rows to an accumulator, given as columns of their group and of their values (processing phase)."""
         for key, value in zip(self._groups(group), self._values(values), strict=False):
             combined[key] = self.merged(combined[key], value) if key in combined else value
 
     def columns(self, combined: Any) -> list[Any]:
-        """Returns what has been combined, as columns: the group, and then the values."""
+        """Returns the content of an accumulator as columns: first the group, then the values."""
         return [*self._ungrouped(combined.keys()), combined.values()]
 
     def merged(self, one: Any, other: Any) -> Any:
-        """Returns what two values of a group become."""
+        """Returns the combination of two values of a group."""
         raise NotImplementedError
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
-        """Changes a state, or one part of it, by rows that came together (commit phase)."""
+        """Writes the rows of a transaction into a state, or one part of it (commit phase)."""
         new: dict[Any, Any] = {}
         self.add(new, [keys], values)
         stored = _stored(state, new)
@@ -161,7 +161,7 @@ class Aggregation(ABC):
         _store(state, {key: value for key, value in changed.items() if self.differs(value, stored[key])})
 
     def differs(self, one: Any, other: Any) -> bool:
-        """Returns whether a value has to take the place of the stored one, if there is one."""
+        """Returns whether a value has to replace the stored one; the stored one may be None."""
         return bool(one != other)
 
     def _values(self, values: ColumnLists) -> Iterable[Any]:
@@ -175,7 +175,7 @@ class Aggregation(ABC):
         return parts, keys, rest[width:]
 
     def _groups(self, group: ColumnLists) -> Iterable[Any]:
-        """Returns the group of each row; without end if there is only one."""
+        """Returns the group of each row; an endless iterator if there is only one group."""
         if not group:
             return repeat(None)
         return group[0] if len(group) == 1 else zip(*group, strict=True)
@@ -230,7 +230,7 @@ class Summing(Aggregation):
 
 @dataclass(frozen=True)
 class Counting(Summing):
-    """How many rows there are; it takes any one field, which tells how many there are in no group."""
+    """The number of rows. It takes any one field, whose length is the count if there are no groups."""
 
     value_types = (ValueType.INT, ValueType.FLOAT)
 
@@ -261,7 +261,7 @@ class Extreme(Aggregation):
         return min(one, other) if self.least else max(one, other)
 
     def _values(self, values: ColumnLists) -> Iterable[Any]:
-        """Makes 0.0 of -0.0, which is equal, so that the order of the rows does not decide which one stays."""
+        """Replaces -0.0 by 0.0, which is equal, so that the order of the rows does not decide which one is kept."""
         return [each + 0.0 if type(each) is float else each for each in values[0]] if 0.0 in values[0] else values[0]
 
     def first_wrong(self, state: StateHandle[Any], name: str, values: list[Any]) -> Wrong | None:
@@ -270,7 +270,7 @@ class Extreme(Aggregation):
 
 @dataclass(frozen=True)
 class Collecting(Aggregation):
-    """Which values there are; the key is the value."""
+    """The distinct values; the key is the value."""
 
     kinds = (StateKind.SET, StateKind.HYPERLOGLOG)
     reads = False
@@ -291,7 +291,7 @@ class Collecting(Aggregation):
 
 @dataclass(frozen=True)
 class Reducing(Aggregation):
-    """What a function makes of the values one after the other, beginning with an initial one."""
+    """The result of a function that takes the values one after another, beginning with an initial one."""
 
     function: UserFunction
     initial: Any
@@ -311,10 +311,10 @@ class Reducing(Aggregation):
 
 @dataclass(frozen=True)
 class Appending(Aggregation):
-    """The rows themselves, one after the other: entries of a stream, or items of a list.
+    """The rows themselves, one after another: entries of a stream, or items of a list.
 
     Attributes:
-        is_value: whether an item is the value of the one field; if not, it is an object of all of them.
+        is_value: whether an item is the value of the only field; if not, it is an object of all fields.
     """
 
     is_value: bool
@@ -346,7 +346,7 @@ class Appending(Aggregation):
 
 @dataclass(frozen=True)
 class KeysOnly(Aggregation):
-    """Nothing but keys, which rows look up in a state."""
+    """Only keys, which rows look up in a state."""
 
     combines = False
 
@@ -355,7 +355,7 @@ class KeysOnly(Aggregation):
 
 
 def replaced(family: StateFamily[Any], template: StateHandle[Any]) -> StateFamily[Any]:
-    """Returns a state with the same parts, each like another template."""
+    """Returns a state with the same parts, but another template for them."""
     return template.per(family.part_name, family.part_type.value, expire_at=family.expire_at)
 
 

@@ -1,7 +1,7 @@
 """Makes a topology of a stream's steps: components, groupings and committers, as if written by hand.
 
-Steps that follow one another become one bolt, with the first halves of the aggregations below them. What needs a
-component of its own are a user's bolt, a state that rows pass, and the refusal of tuples.
+Consecutive steps become one bolt, with the first halves of the aggregations after them. A user's bolt, a lookup in a
+state, a join, the second half of an aggregation, and the first of several refusals get their own components.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ID_MAX = 64
 
 
 class _Host(NamedTuple):
-    """Where in a bolt of ours rows are."""
+    """The component, and the pipe in its bolt, that has the rows of a node."""
 
     component_id: str
     bolt: PipedBolt
@@ -51,9 +51,9 @@ class Compilation:
     Args:
         topology_id: names the topology.
         nodes: all nodes, the source first, each after its parents.
-        user_modules: what executors import for the functions in them.
-        parallelism: of every component but the source.
-        shards: of the topology.
+        user_modules: modules that executors import for the users' functions.
+        parallelism: parallelism of every component except the source.
+        shards: number of shards of the topology.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Compilation:
             self._add(node)
 
     def component_of(self, node: StreamNode) -> str:
-        """Returns the id of the component that a bolt of the user's, or a step alone in its bolt, has become."""
+        """Returns the component id of a node that is a user's bolt, or a step that is alone in its bolt."""
         return self._streams[node][0]
 
     def _add(self, node: StreamNode) -> None:
@@ -141,7 +141,7 @@ class Compilation:
         *,
         is_committer: bool = False,
     ) -> str:
-        """Adds a component that hears the streams at these places; returns its id."""
+        """Adds a component that subscribes to these (component, stream) pairs; returns its id."""
         add = self.builder.set_committer_bolt if is_committer else self.builder.set_bolt
         component_id = _new_name(label, self._ids)
         if isinstance(bolt, PipedBolt | Keeper):
@@ -152,7 +152,7 @@ class Compilation:
         return component_id
 
     def _host(self, node: StreamNode) -> _Host:
-        """Returns where steps can be put that get the rows of a node; makes a bolt if these are in none of ours."""
+        """Returns the pipe to which steps after a node are added; adds a bolt if none of ours has the node's rows."""
         host = self._hosts.get(node)
         if host is None:
             first = next(child for child in node.children if child.is_fused())
@@ -160,7 +160,7 @@ class Compilation:
         return host
 
     def _places(self, node: StreamNode) -> list[tuple[str, str]]:
-        """Returns the streams that have the rows of a node, as (component, stream)."""
+        """Returns the (component, stream) pairs that emit the rows of a node."""
         if isinstance(node.step, MergedRows):
             return [place for parent in node.parents for place in self._places(parent)]
         if node not in self._streams:
@@ -172,7 +172,7 @@ class Compilation:
 
 
 def id_of(name: str) -> str:
-    """Returns a name for a component, made of one in the user's code; "" for a lambda."""
+    """Returns a component id made from a name in the user's code; "" for a lambda."""
     return _NO_ID.sub("_", name.replace("<lambda>", "").rpartition(".")[2]).strip("_")
 
 
@@ -186,14 +186,14 @@ def _new_name(wanted: str, taken: set[str]) -> str:
 
 
 def _new_stream(bolt: PipedBolt, wanted: str, fields: Sequence[str]) -> str:
-    """Declares a stream; the first is the default one."""
+    """Declares a stream of a bolt, and returns its id; the first stream is the default stream."""
     stream_id = _new_name(wanted, {*bolt.streams}) if bolt.streams else DEFAULT_STREAM
     bolt.streams[stream_id] = fields
     return stream_id
 
 
 def _label_below(node: StreamNode) -> str:
-    """Returns what to call the bolt that gets the rows of a node: by its steps, or else by what it combines."""
+    """Returns a label for the bolt after a node: the names of its steps or, without steps, of its aggregation."""
     fused = [child for child in node.children if child.is_fused()]
     combined, steps = f"{step_of(fused[0].said)}_{fused[0].label}", []
     while fused:
@@ -211,7 +211,7 @@ def _grouping(fields: Sequence[str]) -> Grouping:
 def topology_of_rows(
     nodes: Sequence[StreamNode], node: StreamNode, user_modules: set[str], said: str
 ) -> tuple[Topology, str]:
-    """Returns a topology in which only what the rows of a node depend on runs, and the component that emits them."""
+    """Returns a topology with only the steps that a node's rows depend on, and the component that emits these rows."""
     bolt = FusedBolt(said)
     bolt.streams[DEFAULT_STREAM] = node.fields
     bolt.pipe.outlets.append(RowOutlet(DEFAULT_STREAM))

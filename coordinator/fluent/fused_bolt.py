@@ -1,7 +1,7 @@
-"""Stateless steps that run in one bolt, from the tuples that it receives to what it emits.
+"""Stateless steps that run in one bolt, from the tuples that it receives to the rows that it emits.
 
-Rows run through a tree of pipes: each step's rows go to every outlet below it, so what several consumers have in common
-is computed once, and nothing is passed between tasks before it has to be.
+Rows run through a tree of pipes: each step's rows go to every outlet below it, so steps that several consumers share
+run once, and rows are not sent to other tasks before they have to be.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Outlet:
 
 @dataclass
 class Pipe(Outlet):
-    """Lets a step work on rows, and hands them to each outlet; without a step, as they are."""
+    """Applies a step to rows, if it has one, and hands the rows to each outlet."""
 
     step: RowStep | None = None
     outlets: list[Outlet] = field(default_factory=list)
@@ -64,13 +64,13 @@ class RowOutlet(Outlet):
 
 @dataclass
 class CombiningOutlet(Outlet):
-    """Combines what the attempt has on this task, and emits one row for each group when the batch ends.
+    """Combines the rows of the attempt on this task, and emits one row for each group when the batch ends.
 
     Attributes:
-        kept: how.
+        kept: the aggregation and its state.
         group: positions of the fields of a group.
         values: positions of the fields that are aggregated.
-        combined: what the rows are combined into; None before the first.
+        combined: the accumulator; None before the first row.
     """
 
     stream_id: str
@@ -99,9 +99,9 @@ class Refusal:
     """Which tuples become dead letters, and why.
 
     Attributes:
-        predicate: says so for a row.
-        positions: of the fields that it is called with.
-        reason: a sentence, or a function of the same values that returns one.
+        predicate: returns whether a row is refused.
+        positions: positions of the fields that it is called with.
+        reason: a sentence, or a function that returns one for the same values.
     """
 
     predicate: UserFunction
@@ -114,12 +114,12 @@ class Refusal:
 
 
 class PipedBolt(MadeOfFunctions, BaseBatchBolt):
-    """A bolt that ends in a tree of pipes; what it emits is declared while the topology is compiled.
+    """A bolt that ends in a tree of pipes; compilation declares its streams.
 
     Attributes:
         streams: stream id -> fields.
         pipe: the root of the tree.
-        said: what it stands for; see `said_here`.
+        said: the user's call that it stands for; see `said_here`.
     """
 
     skips_empty_batches = True
@@ -137,7 +137,7 @@ class PipedBolt(MadeOfFunctions, BaseBatchBolt):
 class FusedBolt(PipedBolt):
     """Runs steps, after it has refused the tuples that become dead letters.
 
-    A letter is the tuple that was received, so that it can be published again: it enters this bolt and nothing else.
+    A dead letter is the received tuple, so that it can be republished: it then enters only this bolt.
     """
 
     def __init__(self, said: str) -> None:

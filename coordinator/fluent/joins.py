@@ -1,4 +1,4 @@
-"""Joins of two streams by key, without time: each row waits in a state for those of the other side."""
+"""Joins of two streams by key, without time: each row waits in a state for rows of the other side."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from state.values.value_form import canonical_json
 
 DropWhen: TypeAlias = Literal["matched"] | None
 Sides: TypeAlias = tuple[list[Any], list[Any]]
-"""The rows of a key that wait: those of the left stream, and those of the right one; without the key."""
+"""The waiting rows of a key, without the key: rows of the left stream, and rows of the right stream."""
 New: TypeAlias = tuple[list[tuple[Any, list[Any]]], list[tuple[Any, list[Any]]]]
-"""Key and other values of the rows of this transaction: those of the left stream, and those of the right one."""
+"""(key, other values) of this transaction's rows: rows of the left stream, and rows of the right stream."""
 _LEFT, _RIGHT = "left", "right"
 
 
 class Joining(PipedBolt, GivenStates, ICommitter):
-    """Makes one row of each row of one side with each of the other that has its key, once, whichever comes first.
+    """Joins each row of one side with each row of the other side that has the same key, once; either may come first.
 
     Which rows are joined depends only on the order of each side's rows, never on how they are cut into transactions.
 
     Args:
-        keys: of each side, in the state in which its rows wait.
-        others: of each side, the fields that are not the key.
-        drop_when: "matched" joins a key's first row of one side with its first of the other, its second with the
-            second, and so on, and forgets both; None keeps all rows for good.
+        keys: for each side, its keys and the state in which rows wait.
+        others: for each side, the fields that are not the key.
+        drop_when: "matched" joins a key's first row of one side with its first row of the other, the second with the
+            second, and so on, and then deletes both; None keeps all rows.
 
     Attributes:
-        sides: (component, stream) -> 0 for rows of the left side, 1 for those of the right one.
+        sides: (component, stream) -> 0 for rows of the left side, 1 for rows of the right side.
     """
 
     state: Any
@@ -95,7 +95,7 @@ class Joining(PipedBolt, GivenStates, ICommitter):
         return found
 
     def _check(self, columns: Mapping[str, list[Any]]) -> None:
-        """Refuses values that JSON would not give back."""
+        """Refuses values that JSON would not restore."""
         for name, column in columns.items():
             if wrong := first_wrong(column, canonical_json):
                 shown = cut(column[wrong.place], 100)
@@ -118,7 +118,7 @@ class Joining(PipedBolt, GivenStates, ICommitter):
 
 
 def _first_pairs(new: New, waiting: dict[Any, Sides]) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yields the first rows of both sides, as long as a key has any, and forgets them."""
+    """Yields and removes the first rows of both sides, as long as a key has both."""
     for side in (0, 1):
         for key, row in new[side]:
             waiting[key][side].append(row)
@@ -129,7 +129,7 @@ def _first_pairs(new: New, waiting: dict[Any, Sides]) -> Iterator[tuple[Any, lis
 
 
 def _pairs(new: New, waiting: dict[Any, Sides]) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Yields each pair of rows that is complete now, and lets the new rows wait."""
+    """Yields each pair that a new row completes, and adds the new rows to the waiting ones."""
     for key, row in new[0]:
         left, right = waiting[key]
         yield from ((key, row, other) for other in right)

@@ -1,4 +1,4 @@
-"""Committers of the short form: one keeps an aggregation, the others look up a state for the rows that pass them."""
+"""Committers of the short form: one writes an aggregation, the others look rows up in a state and pass them on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
         aggregation = self._kept.aggregation
         with Explained(aggregation.said):
             columns = columns_of(self._batches, aggregation.sent)
-            if not aggregation.combines:  # or it has been done
+            if not aggregation.combines:  # otherwise checked before combining
                 self._kept.check(dict(zip(aggregation.sent, columns, strict=True)))
             parts, all_keys, rest = aggregation.divided(columns)
             for state, (keys, *values) in parts_of(self.state, parts, [all_keys, *rest]):
@@ -48,12 +48,12 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
 
 
 class Lookup(PipedBolt, GivenStates, ICommitter):
-    """Looks something up for each row of a transaction, and passes it on, down its own tree of pipes.
+    """Looks up each row of a transaction in a state, and passes rows on, down its own tree of pipes.
 
     Args:
-        fields: of the rows that pass.
-        keys: what a row is looked up by, and in which state.
-        appends: whether what was found is put into a field of its own; if not, the rows for which it is false go.
+        fields: fields of the rows.
+        keys: the key by which a row is looked up, and the state.
+        appends: whether the result becomes a new field; if not, only rows with a true result are passed on.
     """
 
     owns_state: ClassVar[bool]
@@ -82,7 +82,7 @@ class Lookup(PipedBolt, GivenStates, ICommitter):
 
     @abstractmethod
     def looked_up(self, state: Any, keys: list[Any]) -> Iterator[Any]:
-        """Yields what is found in the state, or one part of it, for each key."""
+        """Yields the result for each key in the state, or in one part of it."""
 
     def _found(self, columns: ColumnLists) -> list[Any]:
         by = self._keys.aggregation.group
@@ -110,7 +110,7 @@ class FirstOnly(Lookup):
 
 
 class Enriching(Lookup):
-    """Finds the value that a state of another committer has for a key, as the transactions before have left it."""
+    """Finds the value of a key in another committer's state, as the previous transactions have left it."""
 
     owns_state = False
 
@@ -119,7 +119,7 @@ class Enriching(Lookup):
 
 
 def columns_of(batches: Sequence[TupleBatch], fields: Sequence[str]) -> ColumnLists:
-    """Returns the values of fields, some named twice perhaps, in all batches, in the order in which they arrived."""
+    """Returns the columns of some fields, which may repeat, over all batches, in the order of arrival."""
     return [list(chain.from_iterable(batch.column(name) for batch in batches)) for name in fields]
 
 

@@ -1,4 +1,4 @@
-"""The half of a stream whose calls keep something of its rows, and return the stream they are called on."""
+"""The methods of a stream that keep an aggregation of its rows, and return the same stream."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ class Keeping:
         """Counts the rows for each value of a field.
 
         Args:
-            key: the field, or a list of several: keys are tuples then, and Redis has ``ann|2026-11-21``. The type that
-                the state declares for its fields, ``str`` unless it says otherwise, holds for each of them; give
-                ``field=(str, date)`` if they differ. None for all rows together, in a `ValueState`.
-            into: a `HashState` or `SortedSetState`, or one with ``per``: its parts are then chosen by the field of
-                that name, so ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
+            key: the field, or a list of several: then keys are tuples, such as ``ann|2026-11-21`` in Redis. The field
+                type that the state declares, by default ``str``, holds for each of them; give ``field=(str, date)`` if
+                the types differ. None counts all rows together, in a `ValueState`.
+            into: a `HashState` or `SortedSetState`. With ``per``, the field of that name chooses the part:
+                ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
         """
         return self._keep(Counting, key, into, takes=self._said.fields[:1])
 
     def sum_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Self:
-        """Adds up a field for each value of another; `key` and `into` are as of `count_by`."""
+        """Adds up a field for each value of another; for `key` and `into` see `count_by`."""
         return self._keep(Summing, key, into, takes=[value])
 
     def min_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Self:
-        """Keeps the least value of a field for each value of another, in a `HashState`; `key` is as of `count_by`."""
+        """Keeps the least value of a field for each value of another, in a `HashState`; for `key` see `count_by`."""
         return self._keep(Extreme, key, into, takes=[value], least=True)
 
     def max_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Self:
-        """Keeps the greatest value of a field for each value of another, as `min_by`."""
+        """Keeps the greatest value of a field for each value of another; see `min_by`."""
         return self._keep(Extreme, key, into, takes=[value], least=False)
 
     def latest_by(self, key: Fields | None, order: str, *, into: DeclaredState, of: Fields | None = None) -> Self:
-        """Keeps, for each value of a field, the row that is greatest in another, as a JSON object.
+        """Keeps, for each value of a field, the row with the greatest value of another field, as a JSON object.
 
         Args:
-            key: as of `count_by`.
+            key: see `count_by`.
             order: the field to compare, such as a time; a row that is older than the stored one changes nothing.
-            into: ``HashState(…, "json")``; an object has the field `order` and those of `of`.
-            of: the fields to keep; without it, all but the key and the part.
+            into: ``HashState(…, "json")``; an object has the field `order` and the fields in `of`.
+            of: the fields to keep; by default all except the key and the part.
         """
         part, keys = self._said.group(key, into)
         others = self._said.given(of) if of is not None else [f for f in self._said.fields if f not in (part, *keys)]
@@ -62,45 +62,45 @@ class Keeping:
         into: DeclaredState,
         of: Fields | None = None,
     ) -> Self:
-        """Keeps what a function makes of one row after the other, for each value of a field.
+        """Keeps, for each value of a field, the result of a function that takes one row after another.
 
-        Every row travels to the task of its key, for nobody knows whether two results of the function can be combined.
-        Rows of a transaction come in the order of the input if the source and what follows it have one task.
+        Every row travels to the task of its key, because results of the function may not be combinable. The rows of a
+        transaction arrive in the order of the input if the source and all steps have one task.
 
         Args:
-            key: as of `count_by`.
-            function: called in the commit phase with the stored value, and the values of the fields in `of`; returns
-                the new one.
-            initial: takes the place of a value that is not stored; plain data; each key gets a copy.
+            key: see `count_by`.
+            function: called in the commit phase with the stored value and the values of the fields in `of`; returns the
+                new value.
+            initial: the value of a key that is not stored yet; plain data; each key gets a copy.
             into: a `HashState`, or a `ValueState` for key None, of any type of values.
-            of: the fields that the function is given after the stored value; without it, all.
+            of: the fields that the function gets after the stored value; by default all.
         """
         called, takes = self._said.function(function), self._said.given(of)
         return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
 
     def top(self, most: int, member: Fields, *, by: str, into: DeclaredState) -> Self:
-        """Keeps the highest scores of all transactions, in a `SortedSetState` that is cut to that many members.
+        """Keeps the members with the highest scores of all transactions, in a `SortedSetState` of limited size.
 
         A member counts with its best score. To rank by sums, use `sum_by` into a `SortedSetState` without a limit.
 
         Args:
-            most: how many members stay.
-            member: the field of the members, or a list of several, as of `count_by`.
+            most: how many members are kept.
+            member: the field of the members, or a list of several, see `count_by`.
             by: the field of the scores.
-            into: a `SortedSetState`, in which the limit need not be declared.
+            into: a `SortedSetState`, which need not declare the limit.
         """
         return self._keep(Ranking, member, into, takes=[by], most=most)
 
     def append(self, *, into: DeclaredState, of: Fields | None = None) -> Self:
-        """Appends each row to a stream or a list that other programs read, an alert for example.
+        """Appends each row to a stream or a list that other programs read, for example an alert.
 
-        One task appends all rows; those of a transaction come as of `reduce_by`, so with one task everywhere a replay
-        appends the same.
+        One task appends all rows. The rows of a transaction arrive in the order described in `reduce_by`, so a replay
+        appends the same if every component has one task.
 
         Args:
             into: a `StreamState`, whose entries have the fields; or a `ListState`, whose items are the values of one
-                field, or of declared type "json" and objects of several. It may have parts, as of `count_by`.
-            of: the fields; without it, all.
+                field or, with type "json", objects of several fields. It may have parts, see `count_by`.
+            of: the fields; by default all.
         """
         takes, is_value = self._said.given(of), isinstance(of, str)
         return self._keep(Appending, None, into, takes=takes, is_value=is_value)

@@ -1,4 +1,4 @@
-"""An aggregation and the state that keeps it, which ask the same of each row, whatever other rows there are."""
+"""An aggregation with the state that keeps it, and the checks of rows, which do not depend on other rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from state.values.first_wrong import Wrong
 
 _SHOWN_MAX = 100
 _ORDERED = frozenset({int, float, bool, str, bytes, Decimal})
-"""Types whose values neither are None nor hold it."""
+"""Types whose values are not None and cannot contain None."""
 _SAMPLES: tuple[Any, ...] = (
     None, True, 1, 1.0, Decimal(1), "a", b"a", dt.date(2026, 11, 28), dt.datetime(2026, 11, 28, tzinfo=dt.UTC)
 )  # fmt: skip
@@ -33,9 +33,9 @@ class FieldOrigin(NamedTuple):
     """Where a field of rows comes from.
 
     Attributes:
-        said: the step, with its function, or the component that made it; messages show it.
-        declared: the type that the component declares, perhaps ``| None``; None if it declares none.
-        is_filtered: whether a function on the way has been given it, and may have left out some values.
+        said: the step, with its function, or the component that made the field, for messages.
+        declared: the type that the component declares, perhaps ``| None``; None if it declares no type.
+        is_filtered: whether a filter or refusal on the way takes this field, and so may have removed some values.
     """
 
     said: str
@@ -43,7 +43,7 @@ class FieldOrigin(NamedTuple):
     is_filtered: bool = False
 
     def samples(self) -> list[Any]:
-        """Returns a value of each type that the field is declared to have."""
+        """Returns a sample value for each declared type of the field."""
         kinds = get_args(self.declared) or (self.declared,)
         return [value for value in _SAMPLES if type(value) in kinds and not (value is None and self.is_filtered)]
 
@@ -53,9 +53,9 @@ class KeptIn:
     """An aggregation that is kept in a state; shipped with the bolt that combines rows for it.
 
     Attributes:
-        aggregation: the result for the rows.
-        state: where it is kept; it fits.
-        origins: field -> what made it.
+        aggregation: how rows are aggregated.
+        state: the state that keeps the result; it fits the aggregation.
+        origins: field -> the step or component that made it.
     """
 
     aggregation: Aggregation
@@ -65,12 +65,12 @@ class KeptIn:
     def taken(
         self, group: ColumnLists, values: ColumnLists, collector: BatchOutputCollector
     ) -> tuple[ColumnLists, ColumnLists]:
-        """Returns the columns of the group, and those of the values, of the rows that can be aggregated (executor).
+        """Returns the group columns and the value columns of the rows that can be aggregated (executor).
 
-        Rows that are to be compared and have None for a value become dead letters.
+        If values are compared, rows with None as their value become dead letters.
 
         Raises:
-            WrongAnswerError: as `check`.
+            WrongAnswerError: see `check`.
         """
         names = (*self.aggregation.group, *self.aggregation.takes)
         if self.aggregation.compares and not _ORDERED.issuperset(map(type, values[0])):
@@ -84,10 +84,10 @@ class KeptIn:
         return group, values
 
     def check(self, columns: Mapping[str, list[Any]]) -> None:
-        """Looks at rows, by field (executor).
+        """Checks rows, given as field -> column (executor).
 
         Raises:
-            WrongAnswerError: a part, key or value of one of them cannot be taken.
+            WrongAnswerError: the part, key or value of a row cannot be used.
         """
         for name, wrong in self._wrong(columns):
             shown = {field: cut(column[wrong.place], _SHOWN_MAX) for field, column in columns.items()}
@@ -98,10 +98,10 @@ class KeptIn:
             )
 
     def check_declared(self) -> None:
-        """Looks at the types that fields are declared with (driver).
+        """Checks the declared types of fields (driver).
 
         Raises:
-            TopologyError: a value of that type could not be taken.
+            TopologyError: a value of a declared type could not be used.
         """
         samples = {name: samples for name, origin in self.origins.items() if (samples := origin.samples())}
         if self.aggregation.compares and (taken := self.aggregation.takes[0]) in samples:
@@ -115,7 +115,7 @@ class KeptIn:
             )
 
     def _wrong(self, columns: Mapping[str, list[Any]]) -> Iterator[tuple[str, Wrong]]:
-        """Yields a field and what is wrong with it, of those that are given."""
+        """Yields each given field that has a wrong value, with the fault."""
         aggregation, state = self.aggregation, self.state
         found: list[tuple[str, Wrong | None]] = []
         if isinstance(state, StateFamily):

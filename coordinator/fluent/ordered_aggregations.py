@@ -1,4 +1,4 @@
-"""Aggregations that keep what is first or last in an order: the highest scores, and the latest row of each key."""
+"""Aggregations that keep rows by an order: the highest scores, and the latest row of each key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, Val
 from state.values.value_form import canonical_json, stored_bytes
 
 _AS_IT_IS = frozenset({int, bool, str, NoneType})
-"""Types whose values JSON keeps, if a text is valid; of others, each value is looked at."""
+"""Types whose values JSON keeps unchanged, if texts are valid; values of other types are checked one by one."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Ranking(Aggregation):
         rows = dict(zip(self._groups(group), values[0], strict=False))
         if combined or len(rows) < len(values[0]):
             super().add(combined, group, values)
-        else:  # each member once, as is usual
+        else:  # each member once, the usual case
             combined.update(rows)
 
     def merged(self, one: Any, other: Any) -> Any:
@@ -63,7 +63,7 @@ class Ranking(Aggregation):
             parts.setdefault(None if self.part is None else key[0], []).append(key)
 
         def rank(key: Any) -> Any:
-            """Orders as the state does, which keeps the members that are last by their bytes if scores are equal."""
+            """Returns a sort key like the state's, which prefers the last members by their bytes at equal scores."""
             member = key if self.part is None else key[1] if len(self.key) == 1 else key[1:]
             return combined[key], stored_bytes(member)
 
@@ -71,7 +71,7 @@ class Ranking(Aggregation):
         return Aggregation.columns(self, {key: combined[key] for keys in best for key in keys})
 
     def _candidates(self, combined: Any, keys: list[Any]) -> list[Any]:
-        """Returns the keys whose scores may be among the best: only of these the members have to be compared."""
+        """Returns the keys whose scores may be among the best: only their members have to be compared."""
         lowest = nlargest(self.most, map(combined.__getitem__, keys))[-1]
         found = [key for key in keys if combined[key] >= lowest]
         return found if len(found) >= self.most else keys
@@ -84,7 +84,7 @@ class Ranking(Aggregation):
 
 @dataclass(frozen=True)
 class Latest(Aggregation):
-    """The row with the greatest value of its first field, as a JSON object; of equal ones the last by their text."""
+    """The row with the greatest value of its first field, as a JSON object; of equal ones, the last by JSON text."""
 
     compares = True
     value_types = (ValueType.JSON,)
@@ -115,12 +115,12 @@ class Latest(Aggregation):
 
 
 def has_order(value: Any) -> bool:
-    """Returns whether there is a value, and no part of it is None, which is neither before nor after any other."""
+    """Returns whether a value can be ordered: it is not None, and contains no None."""
     return all(map(has_order, value)) if isinstance(value, list | tuple) else value is not None
 
 
 def _check_order(value: Any) -> None:
-    """Refuses what `latest_by` cannot compare with another value of its type, or cannot keep."""
+    """Refuses a value that `latest_by` cannot compare with others of its type, or cannot keep."""
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         raise TypeError("an object has no order; give a number or a text, such as a time")
     canonical_json(value)

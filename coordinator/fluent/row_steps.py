@@ -1,4 +1,4 @@
-"""What stateless steps, such as `map` and `filter`, make of rows, held as columns; nothing here keeps anything."""
+"""Stateless steps, such as `map` and `filter`, applied to rows that are held as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coordinator.fluent.user_function import UserFunction
 from state.values.column_values import is_unordered
 
 ColumnLists: TypeAlias = list[list[Any]]
-"""One list for each field, at least one, all of one length; a step never changes those it is given."""
+"""One list for each field, at least one list, all of the same length; a step never changes its argument."""
 
 
 class RowStep(ABC):
@@ -26,7 +26,7 @@ class RowStep(ABC):
 
 @dataclass(frozen=True)
 class ChosenFields(RowStep):
-    """Leaves some fields of each row, under whatever names; `positions` says which, in order."""
+    """Keeps some fields of each row, perhaps under other names; `positions` has their positions, in order."""
 
     positions: tuple[int, ...]
 
@@ -39,8 +39,8 @@ class FunctionStep(RowStep):
     """Calls a function.
 
     Attributes:
-        function: the user's.
-        positions: of the fields that it is called with.
+        function: the user's function.
+        positions: positions of the fields that it is called with.
     """
 
     function: UserFunction
@@ -62,11 +62,11 @@ class FilterStep(FunctionStep):
 
 @dataclass(frozen=True)
 class MapStep(FunctionStep):
-    """Puts what the function returns into the row.
+    """Puts the function's result into the row.
 
     Attributes:
-        layout: which columns leave the step: positions in those that entered, followed by the new ones.
-        width: how many fields the function fills; None if what it returns is the value of a single one.
+        layout: the columns that leave the step, as positions in the list of its input columns and then the new ones.
+        width: how many fields the function fills; None if its result is the value of a single field.
     """
 
     layout: tuple[int, ...]
@@ -81,7 +81,7 @@ class MapStep(FunctionStep):
         return [both[position] for position in self.layout]
 
     def _filled(self, answers: list[Any], given: Callable[[], ColumnLists]) -> ColumnLists:
-        """Returns the new columns; `given` gives what each answer is for, if a message has to name it."""
+        """Returns the new columns; `given` returns the function's arguments, if a message has to show them."""
         width = self.width
         if width is None:
             return [answers]
@@ -95,12 +95,12 @@ class MapStep(FunctionStep):
 
 @dataclass(frozen=True)
 class FlatMapStep(MapStep):
-    """Puts each of the things that the function gives into a row of its own."""
+    """Makes a row of each item that the function returns or yields."""
 
     def apply(self, columns: ColumnLists) -> ColumnLists:
         given = self.given(columns)
         if self.function.function is str.split and self.width is None and len(self.layout) == 1:
-            with suppress(TypeError):  # which the other way explains
+            with suppress(TypeError):  # explained below
                 return [" ".join(given[0]).split()]  # the words of all rows in one call, in two thirds of the time
         lists = self.function.lists(given)
 
@@ -115,7 +115,7 @@ class FlatMapStep(MapStep):
 def layout_of(
     fields: Sequence[str], given: Sequence[str], new: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Returns the fields when new ones take the place of some, and the `MapStep.layout` that makes them."""
+    """Returns the fields after new ones have replaced some, and the `MapStep.layout` that makes them."""
     kept = [name for name in fields if name not in given]
     before = sum(name in kept for name in fields[: fields.index(given[0])])
     named = [(name, fields.index(name)) for name in kept]

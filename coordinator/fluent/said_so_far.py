@@ -1,4 +1,4 @@
-"""The steps of a stream so far: what fits there, and the next step."""
+"""The steps of a stream so far: checks the arguments of the next step, and adds it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Fields = str | Sequence[str]
 
 
 class SaidSoFar:
-    """All steps that were said, and the one whose rows a stream has.
+    """All steps of a source's streams, and the step whose rows a stream has.
 
     Args:
-        nodes: all of them; the next step joins.
-        node: the step whose rows these are.
-        modules: those of the user's functions, which join, too.
+        nodes: all steps; the next step is appended.
+        node: the step whose rows the stream has.
+        modules: modules of the user's functions; further ones are added.
     """
 
     def __init__(self, nodes: list[StreamNode], node: StreamNode, modules: set[str]) -> None:
@@ -50,7 +50,7 @@ class SaidSoFar:
         takes: Iterable[str] = (),
         **more: Any,
     ) -> KeptIn:
-        """Returns an aggregation with a state that fits."""
+        """Returns an aggregation with its state; raises TopologyError if they do not fit."""
         aggregation = kind(said_here(), *self.group(key, into), tuple(takes), **more)
         named = self.given((*aggregation.group, *aggregation.takes))
         state = aggregation.fitted(into)
@@ -59,7 +59,7 @@ class SaidSoFar:
         return kept
 
     def group(self, key: Fields | None, into: DeclaredState) -> tuple[str | None, tuple[str, ...]]:
-        """Returns the field that tells the part of a state, if it has parts, and those of the key."""
+        """Returns the field with the part of a state, None if it has no parts, and the fields of the key."""
         if not isinstance(into, StateHandle | StateFamily):
             raise self.wrong(f"{into!r} is not a state; give one, as in HashState('counts')")
         names = () if key is None else names_in(key)
@@ -70,7 +70,7 @@ class SaidSoFar:
         return into.part_name if isinstance(into, StateFamily) else None, names
 
     def given(self, names: Fields | None) -> tuple[str, ...]:
-        """Returns the fields that are named, or else all."""
+        """Returns the named fields, or all fields for None."""
         if not self.fields:
             raise self.wrong(f"there are no rows: {self.node.without_rows()}")
         given = self.fields if names is None else names_in(names)
@@ -81,7 +81,7 @@ class SaidSoFar:
         return given
 
     def function(self, function: Callable[..., Any]) -> UserFunction:
-        """Returns a function of the user's as it is called for rows; its module joins."""
+        """Returns a user's function, wrapped to be called for rows; adds its module."""
         if not callable(function):
             raise self.wrong(f"{function!r} cannot be called; give a function of the values of a row")
         self.modules.add(module_of(function))
@@ -95,7 +95,7 @@ class SaidSoFar:
         *others: StreamNode,
         types: Mapping[str, Any] = MappingProxyType({}),
     ) -> SaidSoFar:
-        """Adds a step that takes these rows, and those of `others`."""
+        """Adds a step that takes the rows of this step, and of `others`."""
         said = said_here()
         node = StreamNode(step, said, fields, types, label or step_of(said), (self.node, *others))
         for parent in node.parents:

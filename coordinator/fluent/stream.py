@@ -1,4 +1,4 @@
-"""Streams: the short form in which most topologies can be written."""
+"""Streams: the short form, in which most topologies can be written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def stream(source: Spout, name: str = "input", parallelism: int | None = None) -> Stream:
-    """Begins a topology in the short form: the stream of what a source reads.
+    """Begins a topology in the short form; returns the stream of the source's rows.
 
         words = stream(TextFiles("*.txt")).flat_map(str.split, to="word")
         words.count_by("word", into=HashState("counts"))
@@ -53,7 +53,7 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
     Args:
         source: cuts the input into transactions.
         name: component id of the source.
-        parallelism: as of a `TransactionalTopologyBuilder`.
+        parallelism: see `TransactionalTopologyBuilder`.
 
     Raises:
         TopologyError: `source` is not a transactional spout.
@@ -64,14 +64,14 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
 
 
 class Stream(Keeping):
-    """Rows with named fields, and what can be done with them; made by `stream`.
+    """Rows with named fields, and the steps that can follow; made by `stream`.
 
-    A step (`map`, `flat_map`, `filter`, `key_by`, …) returns another stream and leaves this one as it is, so a stream
-    may have any number of consumers. What keeps something (`count_by`, `sum_by`, …) returns the stream it is called on,
-    so such calls chain. Nothing runs before `topology` is given to a run.
+    A step (`map`, `flat_map`, `filter`, `key_by`, …) returns a new stream and leaves this one as it is, so a stream may
+    have any number of consumers. An aggregation (`count_by`, `sum_by`, …) returns the stream it is called on, so such
+    calls chain. Nothing runs before the result of `topology` is run.
 
-    Functions are plain functions of the values of the fields in `of`, one argument for each; without `of`, of all
-    fields. They are shipped to the executors and run again with every attempt, so they must answer the same then.
+    Functions are plain functions of the values of the fields in `of`, one argument for each field; by default of all
+    fields. They are shipped to the executors and called again in every attempt, so they must return the same then.
     """
 
     def __init__(self, said: SaidSoFar) -> None:
@@ -90,22 +90,22 @@ class Stream(Keeping):
         return section(table(("step", "fields of its rows", "at"), steps))
 
     def map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
-        """Puts what the function returns in place of the fields that it was given; other fields stay.
+        """Replaces the fields in `of` by the function's result; other fields stay.
 
         Args:
             function: called once for each row (executor).
-            to: the name of the new field, or the names of several, whose values the function returns as a tuple;
-                without it, the one field keeps its name.
-            of: the fields that it is given.
+            to: the name of the new field, or the names of several, whose values the function returns as a tuple. By
+                default a single field keeps its name.
+            of: the fields that the function gets.
         """
         return self._mapped(MapStep, function, to, of)
 
     def flat_map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
-        """Makes of each row as many as the function gives: it returns a list, or yields; otherwise as `map`."""
+        """Makes a row of each item that the function returns in a list, or yields; otherwise as `map`."""
         return self._mapped(FlatMapStep, function, to, of)
 
     def key_by(self, function: Callable[..., Any], to: str = "key", *, of: Fields | None = None) -> Stream:
-        """Adds a field with what the function returns, to group by; all other fields stay."""
+        """Adds a field with the function's result, to group by; all other fields stay."""
         if to in self.fields:
             raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         layout = tuple(range(len(self.fields) + 1))
@@ -137,27 +137,27 @@ class Stream(Keeping):
         return self._step(function, of, self.fields, FilterStep)
 
     def apply(self, bolt: IBatchBolt | IBasicBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
-        """Sends the rows to a bolt of yours, and returns the stream of what it emits.
+        """Sends the rows to your own bolt, and returns the stream of its tuples.
 
         Args:
             bolt: any batch bolt or basic bolt; a committer if it is an `ICommitter`.
-            by: fields whose equal values must meet on one task, or a grouping; without it, rows are shuffled.
-            name: its component id; without it, the name of its class.
+            by: fields whose equal values must meet on one task, or a grouping; by default rows are shuffled.
+            name: the component id; by default the name of the bolt's class.
         """
         return self._bolt(bolt, ShuffleGrouping() if by is None else by, name, is_committer=False)
 
     def commit(self, bolt: IBatchBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
-        """Sends the rows to a committer of yours, and returns the stream of what it emits, if it does.
+        """Sends the rows to your own committer, and returns the stream of its tuples, if it emits any.
 
         Args:
             bolt: a batch bolt; it need not be an `ICommitter`.
-            by: as of `apply`; without it, one task gets all rows.
-            name: as of `apply`.
+            by: see `apply`; by default one task gets all rows.
+            name: see `apply`.
         """
         return self._bolt(bolt, GlobalGrouping() if by is None else by, name, is_committer=True)
 
     def output(self, stream_id: str) -> Stream:
-        """Returns another stream of the source, or of the bolt of yours, whose default stream this is.
+        """Returns another stream of the source, or of your own bolt, whose default stream this is.
 
         Raises:
             TopologyError: there is no such stream.
@@ -173,11 +173,11 @@ class Stream(Keeping):
         return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id, types=streams[stream_id].types)
 
     def merge(self, *others: Stream) -> Stream:
-        """Returns the stream of the rows of this stream and of others, which have the same fields.
+        """Returns the stream of all rows of this stream and of others, which have the same fields.
 
         Raises:
-            TopologyError: the fields differ, a stream is given twice, or one is of another source: transactions are cut
-                from one input.
+            TopologyError: the fields differ, a stream is given twice, or one has another source: a transaction is cut
+                from one source.
         """
         ends = [said.node for said in self._others(others)]
         for other in others:
@@ -186,12 +186,12 @@ class Stream(Keeping):
         return self._to(MergedRows(), self.fields, "merged", *ends)
 
     def distinct_by(self, key: Fields, *, into: DeclaredState, to: str | None = None) -> Stream:
-        """Keeps which values a field has had, and returns the stream of the rows that were the first with theirs.
+        """Keeps the distinct values of a field, and returns the stream of each value's first row.
 
         Args:
-            key: the field, or a list of several, as of `count_by`.
-            into: a `SetState`, exact; or a `HyperLogLogState`, an estimate of their number, which knows no first rows.
-            to: passes on all rows, with a field of this name that says whether they were the first.
+            key: the field, or a list of several, see `count_by`.
+            into: a `SetState`, which is exact; or a `HyperLogLogState`, which estimates the number and passes no rows.
+            to: if given, all rows are passed on, with a field of this name that says whether the row was the first.
         """
         kept = self._said.kept(Collecting, key, into)
         if into.kind is StateKind.HYPERLOGLOG:
@@ -199,21 +199,21 @@ class Stream(Keeping):
         return self._passed(FirstOnly, into, key, to, kept=kept)
 
     def join(self, other: Stream, on: Fields, *, into: DeclaredState, drop_when: DropWhen = None) -> Stream:
-        """Returns the stream of each row of this stream with each of the other that has its key, once.
+        """Returns the stream that joins each row of this stream with each row of the other that has the same key, once.
 
-        It does not matter which comes first, or how far apart: a row waits in a state for those of the other side.
+        The two rows may come in any order, and any time apart: a row waits in a state for rows of the other side.
 
         Args:
             other: another stream of the same source, such as another output of ``Inputs``.
-            on: the field that both have for a key, or a list of several. The joined rows have these, then the other
-                fields of this stream, and then those of the other one.
-            into: a `HashState` in which rows wait: of "json", or of ``bytes``, which takes Decimals, dates and bytes,
-                too. All rows of a key are one value, so they should be few.
-            drop_when: "matched" joins the first row of a key with the first one of the other side, the second with the
-                second, and forgets both, as of an order and its payment; without it, all rows wait for good.
+            on: the key field, which both streams have, or a list of several. Joined rows have the key, then the other
+                fields of this stream, and then those of the other stream.
+            into: a `HashState` in which rows wait: of "json", or of ``bytes``, which can hold Decimals, dates and
+                bytes, too. All rows of a key are one value, so there should be few.
+            drop_when: "matched" joins a key's first row with the first row of the other side, the second with the
+                second, and deletes both, as for an order and its payment; by default all rows are kept.
 
         Raises:
-            TopologyError: the streams are of two sources, or have more fields of one name than the key.
+            TopologyError: the streams have different sources, or share a field name outside the key.
         """
         sides = (self._said, self._others((other,))[0])
         if not isinstance(into, HashState) or into.value_type not in (ValueType.JSON, ValueType.BYTES):
@@ -230,17 +230,17 @@ class Stream(Keeping):
     def enrich(
         self, state: DeclaredState, by: Fields, to: str, *, as_of: Literal["transaction"] | None = None
     ) -> Stream:
-        """Adds a field with what a state of this topology holds.
+        """Adds a field with the value that a state of this topology holds for a key.
 
-        The state has to be complete by then: it is written from inputs that are read `first`, and these rows are of
-        others. Otherwise the answer depends on how many rows a transaction takes.
+        The state has to be complete when these rows are read, so it has to be written from inputs that are read `first`
+        and these rows from other inputs. Otherwise the value would depend on how many rows a transaction takes.
 
         Args:
-            state: a `HashState` that another step, or a committer of yours, writes.
-            by: the field to look up, or a list of several, as of `count_by`; the part of a state that has parts is
-                chosen by the field of that name.
-            to: the new field; None where nothing is stored.
-            as_of: "transaction" looks into any state, as the transactions before have left it, whatever was in them.
+            state: a `HashState` that another step, or your own committer, writes.
+            by: the field to look up, or a list of several, see `count_by`; if the state has parts, the field with their
+                name chooses the part.
+            to: the new field; None where no value is stored.
+            as_of: "transaction" allows any state, and reads it as the previous transactions have left it.
 
         Raises:
             TopologyError: by `topology`, if the state is written from rows that are not read first.
@@ -258,8 +258,8 @@ class Stream(Keeping):
 
         Args:
             predicate: called once for each row.
-            reason: a sentence, or a function of the same values that returns one.
-            of: the fields that both are given.
+            reason: a sentence, or a function that returns one for the same values.
+            of: the fields that both functions get.
         """
         positions = tuple(map(self.fields.index, self._said.given(of)))
         refused = self._said.function(predicate)
@@ -272,17 +272,17 @@ class Stream(Keeping):
         Only the steps that these rows depend on run, once; states are empty at the start. See ``txbatch dry-run``.
 
         Args:
-            most: how many; fewer if the first hundred transactions have no more.
+            most: how many rows; fewer if the first hundred transactions have no more.
 
         Raises:
-            TopologyError: the source can only be read by Spark; or a step does not fit.
-            TransactionError: as of a run; your code has failed, or the input cannot be read.
+            TopologyError: only Spark can read the source, or a step does not fit.
+            TransactionError: your code has failed, or the input cannot be read.
         """
         found = self._first(most)
         return [dict(zip(found.fields, row, strict=True)) for row in found.rows]
 
     def show(self, most: int = 20) -> None:
-        """Shows the first rows, with the types of their values: HTML in a notebook, else printed; see `take`."""
+        """Shows the first rows with the types of their values: as HTML in a notebook, otherwise printed; see `take`."""
         self._first(most).show()
 
     def topology(
@@ -293,31 +293,31 @@ class Stream(Keeping):
         shards: int = 1,
         conf: Mapping[str, Any] | None = None,
     ) -> Topology:
-        """Returns the topology of all that was said of this stream's source, as `TransactionalTopologyBuilder.build`.
+        """Returns the topology of all steps on this stream's source, as `TransactionalTopologyBuilder.build` does.
 
         Args:
             topology_id: names the topology and its keys.
-            parallelism: of every component but the source; None leaves it to the planner, which chooses one task.
+            parallelism: parallelism of every component except the source; None lets the planner choose one task.
             shards: how many hash slots its state is spread over; see docs/shards.md.
-            conf: configuration handed to every `prepare`.
+            conf: configuration that every `prepare` receives.
 
         Raises:
-            TopologyError: nothing is kept, a step's rows go nowhere, or the topology could not run.
+            TopologyError: no state is kept, the rows of a step are not used, or the topology could not run.
         """
         return self.builder(topology_id, parallelism=parallelism, shards=shards).build(conf)
 
     def builder(
         self, topology_id: str, *, parallelism: int | None = None, shards: int = 1
     ) -> TransactionalTopologyBuilder:
-        """Returns the builder of the topology, to add components or limits that the short form has no word for."""
+        """Returns the builder of the topology, to add components or limits that the short form cannot express."""
         steps = steps_that_run(self._said.nodes)
         return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
 
     def _others(self, others: Sequence[Stream]) -> list[SaidSoFar]:
-        """Returns the steps of other streams, which have the same source and other rows."""
+        """Returns the steps of other streams; refuses streams of another source, or with the same rows."""
         if not all(isinstance(other, Stream) for other in others):
             raise self._said.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
-        found = [other._said for other in others]  # noqa: SLF001 - of its own kind
+        found = [other._said for other in others]  # noqa: SLF001 - the same class
         if any(said.nodes is not self._said.nodes for said in found):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
             raise self._said.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
@@ -329,7 +329,7 @@ class Stream(Keeping):
         return found
 
     def _first(self, most: int) -> FirstRows:
-        from coordinator.trying.first_rows import first_rows  # which imports the local cluster: few programs look
+        from coordinator.trying.first_rows import first_rows  # imports the local cluster, which few programs need
 
         self._said.given(None)
         shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, said_here())

@@ -1,6 +1,6 @@
-"""The steps of a stream as a graph, the part of it that runs, and what is refused.
+"""The steps of a stream as a graph, the part of the graph that runs, and its checks.
 
-Each call on a `Stream` adds a node to those of its source; `compilation` makes a topology of them.
+Each call on a `Stream` adds a node to the graph of its source; `compilation` makes a topology of the nodes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class ReadFrom(NamedTuple):
 
 
 class PassedBy(NamedTuple):
-    """A state that rows pass, by their keys.
+    """A lookup of rows in a state, by their keys.
 
     Attributes:
-        kind: what they are looked up by.
+        kind: the committer that looks rows up.
         keys: part and key, and the state.
-        appends: as of `Lookup`.
-        kept: what is done instead if nobody wants the rows.
-        is_of_any: whether it may look into a state that is being written, as the transactions before have left it.
+        appends: see `Lookup`.
+        kept: the aggregation to write instead, if no step uses the rows.
+        is_of_any: whether the state may still be written, so that it is read as the previous transactions have left it.
     """
 
     kind: type[Lookup]
@@ -45,7 +45,7 @@ class PassedBy(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Two streams whose rows wait for each other; the fields are as of `Joining`."""
+    """Two streams whose rows wait for each other; for the fields see `Joining`."""
 
     keys: tuple[KeptIn, KeptIn]
     others: tuple[Sequence[str], Sequence[str]]
@@ -74,14 +74,14 @@ class StreamNode:
     """One step of a stream.
 
     Attributes:
-        step: what it does.
-        said: the method, and the user's file and line; messages show it.
-        fields: of the rows that leave it.
-        types: of those fields for which the component that emits them declares one.
-        label: names its component.
-        parents: whose rows it gets.
-        children: who gets its rows.
-        is_shown: whether a user has looked at its rows; it may then be that nobody gets them.
+        step: the work of the step.
+        said: the method, and the user's file and line, for messages.
+        fields: fields of its rows.
+        types: field -> type, for fields whose component declares a type.
+        label: name for its component.
+        parents: the nodes whose rows it gets.
+        children: the nodes that get its rows.
+        is_shown: whether the user has looked at its rows; then it may have no children.
     """
 
     step: Step
@@ -94,19 +94,19 @@ class StreamNode:
     is_shown: bool = False
 
     def merged(self) -> list[StreamNode]:
-        """Returns the nodes whose rows it has; itself, unless it has only merged them."""
+        """Returns the nodes whose rows it merges; only itself if it is not a merge."""
         if isinstance(self.step, MergedRows):
             return [each for parent in self.parents for each in parent.merged()]
         return [self]
 
     def kept(self) -> KeptIn | None:
-        """Returns the aggregation that it is, if nobody wants its rows."""
+        """Returns the aggregation that the step writes, or None; a lookup writes one only if it has no children."""
         if isinstance(self.step, PassedBy):
             return None if self.children else self.step.kept
         return self.step if isinstance(self.step, KeptIn) else None
 
     def without_rows(self) -> str:
-        """Returns that it emits nothing, and what the user can do about it."""
+        """Returns a sentence that the step emits nothing, with a remedy."""
         if not isinstance(self.step, ReadFrom | SentTo):
             return f"{self.said} emits nothing"
         if streams := sorted(streams_of(self.step.bolt, self.label)):
@@ -128,23 +128,23 @@ class StreamNode:
         return FieldOrigin(self.said, self.types.get(name))
 
     def is_end(self) -> bool:
-        """Whether it does something even if nobody gets its rows."""
+        """Returns whether the step has an effect even if no step uses its rows."""
         return isinstance(self.step, KeptIn | PassedBy | SentTo)
 
     def is_fused(self) -> bool:
-        """Whether it runs, at least by half, where its parent's rows are."""
+        """Returns whether the step, or its first half, runs in the bolt that has its parent's rows."""
         kept = self.kept()
         return isinstance(self.step, RowStep) or (kept is not None and kept.aggregation.combines)
 
 
 def steps_that_run(nodes: Sequence[StreamNode]) -> list[StreamNode]:
-    """Returns the steps without those whose rows a user has only looked at; the source is one in any case."""
+    """Returns the steps, except steps whose rows the user has only looked at; the source is always included."""
     ends = [each for each in nodes[1:] if not each.children and (each.is_end() or not each.is_shown)]
     return steps_for(nodes, [nodes[0], *ends])
 
 
 def steps_for(nodes: Sequence[StreamNode], ends: Sequence[StreamNode]) -> list[StreamNode]:
-    """Returns copies of some steps, and of all that their rows depend on, as if no others had been said."""
+    """Returns a graph that has only copies of some steps, and of all steps that their rows depend on."""
     waiting = list(ends)
     needed = {*waiting}
     for node in waiting:
@@ -173,7 +173,7 @@ def _written_by(node: StreamNode) -> list[DeclaredState]:
 
 
 def check_ends(nodes: Sequence[StreamNode]) -> None:
-    """Refuses a stream that keeps nothing, and steps whose rows nobody gets."""
+    """Refuses a stream that keeps nothing, and steps whose rows no step uses."""
     if not any(node.is_end() for node in nodes):
         raise TopologyError(
             f"nothing is kept of the {nodes[0].said}; end it with count_by, sum_by or another aggregation into a "
@@ -188,7 +188,7 @@ def check_ends(nodes: Sequence[StreamNode]) -> None:
 
 
 def check_reads(nodes: Sequence[StreamNode]) -> None:
-    """Refuses to look up a state that nothing in the topology writes, or that is declared otherwise."""
+    """Refuses lookups in a state that no step writes, that is declared with other types, or that is still written."""
     written: dict[str, DeclaredState] = {}
     writers: dict[str, list[StreamNode]] = {}
     for node in nodes:
@@ -217,7 +217,7 @@ def check_reads(nodes: Sequence[StreamNode]) -> None:
 
 
 def _is_read_first(node: StreamNode, judge: Callable[[Iterable[bool]], bool] = all) -> bool:
-    """Returns whether the rows of a node are all, or `any`, of sources that are read before others."""
+    """Returns whether all rows of a node come from sources that are read before others; with `any`, whether some do."""
     if isinstance(node.step, OutputOf) and isinstance(source := node.parents[0].step, ReadFrom):
         return node.step.stream_id in getattr(source.bolt, "first_streams", ())
     return bool(node.parents) and judge(_is_read_first(parent, judge) for parent in node.parents)

@@ -1,4 +1,4 @@
-"""A function that a step of the short form was given, with what a message needs to name it."""
+"""A user's function in a step of the short form, called so that errors name its step, line and arguments."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from state.values.own_copy import ATOMS
 _MANY = frozenset({list, tuple})
 _NO_ROWS = (str, bytes, type(None))
 _MUTABLE = (list, dict, set, tuple, bytearray, deque)
-"""What may be changed, or hold something that may."""
+"""Types whose values can be changed, or may hold values that can be changed."""
 _ALWAYS_TRUE = (Iterator, AsyncIterator, Awaitable, type(NotImplemented))
-"""What is true whatever it would give: no answer, but what a yield or a forgotten call leaves."""
+"""Types that are always true, so not a verdict: a yield, async or a forgotten call returns them."""
 _SHOWN_MAX = 100
 
 
@@ -31,7 +31,7 @@ class UserFunction:
 
     Attributes:
         function: takes one value for each field.
-        said: the method of the stream that it was given to, and where; see `said_here`.
+        said: the stream's method that got it, with file and line; see `said_here`.
     """
 
     function: Callable[..., Any]
@@ -42,9 +42,9 @@ class UserFunction:
         return f"{step}({name_of(self.function)}){at}{place}"
 
     def each(self, columns: Sequence[list[Any]]) -> list[Any]:
-        """Returns what it returns for each row; what it raises says for which.
+        """Returns the function's result for each row; an error names the row.
 
-        Lists and mappings reach it as copies, for other steps are given the same ones, and other rows may hold them.
+        The function gets copies of lists and mappings, because other steps and other rows may share them.
         """
         rows = [iter(_own(column)) for column in columns]
         try:
@@ -52,7 +52,7 @@ class UserFunction:
         except BaseException as error:
             self._explain(error, columns, len(columns[0]) - length_hint(rows[0]) - 1)
             raise
-        if (place := len(answers)) < len(columns[0]):  # which `map` takes for the end of the rows
+        if (place := len(answers)) < len(columns[0]):  # `map` takes it for the end of the rows
             raise WrongAnswerError(
                 f"{self}, given {_shown(columns, place)}, raised StopIteration, as next() does when nothing is left; "
                 "give next() a default, or raise another error"
@@ -60,7 +60,7 @@ class UserFunction:
         return answers
 
     def verdicts(self, columns: Sequence[list[Any]]) -> list[bool]:
-        """Returns for each row whether what it returns is true."""
+        """Returns for each row whether the function's result is true."""
         verdicts = self.each(columns)
         if {bool}.issuperset(map(type, verdicts)):
             return verdicts
@@ -75,7 +75,7 @@ class UserFunction:
         return verdicts
 
     def call(self, *values: Any) -> Any:
-        """Returns what it returns for one row."""
+        """Returns the function's result for one row."""
         try:
             return self.function(*values)
         except BaseException as error:
@@ -83,7 +83,7 @@ class UserFunction:
             raise
 
     def lists(self, columns: Sequence[list[Any]]) -> list[Any]:
-        """Returns the list, or tuple, of what it gives for each row: it may return or yield many things, or none."""
+        """Returns, for each row, a list or tuple of the items that the function returns or yields."""
         results = self.each(columns)
         if _MANY.issuperset(map(type, results)):
             return results
@@ -98,7 +98,7 @@ class UserFunction:
         return results
 
     def wrong(self, columns: Sequence[list[Any]], place: int, answer: object, remedy: str) -> WrongAnswerError:
-        """Returns the error about what it returned for the row at a place."""
+        """Returns the error about the function's result for one row."""
         given = _shown(columns, place)
         return WrongAnswerError(f"{self}, given {given}, returned {cut(answer, _SHOWN_MAX)}; {remedy}")
 
@@ -107,7 +107,7 @@ class UserFunction:
 
 
 class Explained:
-    """Adds to an error what the user has asked for, such as "sum_by at words.py:7"; where no function was called."""
+    """Adds the user's call to an error, such as "sum_by at words.py:7"; for steps that call no user function."""
 
     __slots__ = ("_said",)
 
@@ -123,7 +123,7 @@ class Explained:
 
 
 def said_here() -> str:
-    """Returns what the user is calling, with file and line, such as "map at words.py:7" (driver)."""
+    """Returns the user's current call, with file and line, such as "map at words.py:7" (driver)."""
     frame = sys._getframe(1)  # noqa: SLF001 - the way to the user's line
     called = frame.f_code.co_name
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
@@ -132,17 +132,17 @@ def said_here() -> str:
 
 
 def step_of(said: str) -> str:
-    """Returns the method of what the user has called."""
+    """Returns the method in a user's call, as `said_here` returned it."""
     return said.partition(" ")[0]
 
 
 def place_of(said: str) -> str:
-    """Returns file and line of what the user has called."""
+    """Returns file and line of a user's call, as `said_here` returned it."""
     return said.partition(" at ")[2]
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Returns how readers call a function, such as str.split."""
+    """Returns a function's name for readers, such as str.split."""
     if isinstance(function, partial):
         return name_of(function.func)
     return str(getattr(function, "__qualname__", type(function).__qualname__)).rpartition("<locals>.")[2]
@@ -156,7 +156,7 @@ def module_of(function: Callable[..., Any]) -> str:
 
 
 def _own(column: list[Any]) -> list[Any]:
-    """Returns a column whose lists and mappings nobody else has."""
+    """Returns a column with its own copies of lists and mappings."""
     if any(issubclass(kind, _MUTABLE) for kind in {*map(type, column)}):
         return list(map(_owned, column))
     return column

@@ -1,1 +1,1 @@
-"""What people operate txbatch with: the command, the dashboard, doctor and verify, export and import, `init`."""
+"""The tools that operate txbatch: the command, the dashboard, doctor and verify, export and import, `init`."""

@@ -21,7 +21,7 @@ from state.errors import TopologyError
 from state.printable import counted
 
 TASKS_OF_A_SLOT = 4
-"""More tasks of a component than that for each slot, and a plan warns: they gain nothing, and each of them costs."""
+"""A plan warns if a component has more tasks per slot than this: they gain nothing, and each one costs time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,21 @@ class TopologyPlan:
     It prints as text; a notebook also shows a table of the states.
 
     Attributes:
-        picture: what it shows, as plain values.
+        picture: the content of the plan, as plain values.
     """
 
     picture: TopologyPicture
 
     def text(self) -> str:
-        """Returns it as text for a terminal."""
+        """Returns the plan as text for a terminal."""
         return text_of(self.picture)
 
     def mermaid(self) -> str:
-        """Returns it as a Mermaid flowchart."""
+        """Returns the plan as a Mermaid flowchart."""
         return mermaid_of(self.picture)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns it as plain data, as ``txbatch plan --json`` prints it."""
+        """Returns the plan as plain data, as ``txbatch plan --json`` prints it."""
         return self.picture.to_dict()
 
     def __repr__(self) -> str:
@@ -59,12 +59,12 @@ def plan(topology: Topology | PlainTopology, *, slots: int | None = None) -> Top
     """Returns how a run on Spark would execute a topology; starts nothing, and calls no code of the components.
 
     Args:
-        topology: what a builder's `build` returned.
-        slots: how many Spark tasks a stage has at most, as for a run; None shows one for each task. Plain topologies
-            have no slots.
+        topology: the result of a builder's `build`.
+        slots: most Spark tasks in a stage, as for a run; None shows one for each task. Plain topologies have no slots.
 
     Raises:
-        TopologyError: this is not a topology, `slots` is below 1, or the period of a bolt's tick tuples is invalid.
+        TopologyError: the argument is not a topology, `slots` is below 1, or the period of a bolt's tick tuples is
+            invalid.
     """
     if slots is not None and slots < 1:
         raise TopologyError(f"slots is {slots}; give at least 1, or None")
@@ -96,7 +96,7 @@ def _chosen(topology: Topology | PlainTopology) -> Iterator[str]:
 
 
 def _crowded(topology: Topology, slots: int) -> Iterator[str]:
-    """Yields a warning if components have several times as many tasks as there are slots to run them."""
+    """Yields a warning if components have several times as many tasks as there are slots."""
     most = TASKS_OF_A_SLOT * slots
     crowded = [f"{c.component_id} has {c.task_count:,} tasks" for c in topology.components if c.task_count > most]
     if crowded:
@@ -189,5 +189,5 @@ def _listed(component_ids: list[str]) -> str:
 
 
 def _unshipped(component_id: str, spec: Any) -> bytes:
-    """Stands in for a pickler: a plan that is only looked at ships nothing."""
+    """Stands in for a pickler: a plan that is only shown ships nothing."""
     return b""

@@ -14,18 +14,18 @@ from state.errors import TopologyError
 
 
 class BatchSubtopologyBuilder:
-    """Builds a sub-topology: a master, each of whose input tuples begins a batch, and the bolts downstream of it.
+    """Builds a sub-topology: a master, whose every input tuple begins a batch, and the bolts downstream of it.
 
-    What the master emits while it executes a tuple, and what the bolts make of it, is one batch. A batch succeeds
-    or fails as a whole. Its input tuple is acked once every task of the sub-topology has finished the batch,
-    `finish_batch` included; it fails if one of them raises `FailedException` or the batch is not complete in time.
-    A task that receives nothing of a batch finishes it too. Batches run concurrently and finish in any order; a
+    The tuples that the master emits for one input tuple, and the tuples that the bolts make of them, are one batch. A
+    batch succeeds or fails as a whole. Its input tuple is acked once every task of the sub-topology has finished the
+    batch, `finish_batch` included; it fails if a task raises `FailedException` or the batch is not complete in time.
+    A task that receives no tuple of a batch finishes it too. Batches run concurrently and finish in any order; a
     replay of the input tuple is another batch. On Spark a batch begins and ends within one wave.
 
-    Each (task, batch) has its own instance of a bolt, even of a basic bolt: what it keeps lasts for one batch. The
-    attempt of a tuple (``tup.attempt``) identifies its batch; whatever identifies the input tuple must be emitted as
-    a value. Bolts outside may subscribe to any component inside: what they receive is anchored on the input tuple,
-    which fails if they fail it. Sub-topologies receive no tick tuples.
+    Each batch on each task has its own instance of a bolt, even of a basic bolt, so its attributes last for one batch.
+    The attempt of a tuple (``tup.attempt``) identifies its batch; to identify the input tuple, emit a value. Bolts
+    outside may subscribe to any component inside: tuples for them are anchored on the input tuple, which fails if one
+    of these tuples fails. Sub-topologies receive no tick tuples.
 
         batches = BatchSubtopologyBuilder("split", SplitRequest())
         batches.master_declarer.shuffle_grouping("requests")
@@ -35,7 +35,8 @@ class BatchSubtopologyBuilder:
     Args:
         master_id: component id of the master.
         master_bolt: an `IBatchBolt` or `IBasicBolt`; it receives one tuple of each batch.
-        parallelism: its number of tasks, unless `master_declarer` sets it; one by default. Each begins its own batches.
+        parallelism: the master's number of tasks, unless `master_declarer` sets it; one by default. Each task begins
+            its own batches.
 
     Attributes:
         master_declarer: declares which streams from outside the master receives, and its options.
@@ -64,7 +65,7 @@ class BatchSubtopologyBuilder:
         return self._add(component_id, bolt, parallelism)
 
     def extend_topology(self, builder: TopologyBuilder) -> None:
-        """Adds the sub-topology to a topology; called last, once.
+        """Adds the sub-topology to a topology; call it once, last.
 
         Raises:
             TopologyError: `builder` does not build a plain topology, the master has no bolt downstream, a bolt

@@ -1,8 +1,8 @@
-"""Runs a plain topology in waves: calls the spouts, lets an engine process what they emit, and acks or fails it.
+"""Runs a plain topology in waves: calls the spouts, lets an engine process their tuples, and acks or fails messages.
 
-The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then `ack` or
-`fail` once for each message, never two calls at a time. While an engine runs a wave, the next one is filled; it begins
-as soon as the engine is free, before `ack` and `fail` are called for the previous one. Nothing here imports Spark.
+The spouts live here, in the driver, and are called as in Storm: `next_tuple` while they may emit, then `ack` or `fail`
+once for each message, never two calls at a time. While an engine runs a wave, the next one is filled; it begins as soon
+as the engine is free, before `ack` and `fail` are called for the previous one. Nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.1
 LOOK_EVERY_S = 0.001
-"""How often it is asked, while a wave is filled, whether the one under way has ended."""
+"""How often the driver checks, while it fills a wave, whether the running one has ended."""
 
 
 class PlainCoordinator:
@@ -42,12 +42,12 @@ class PlainCoordinator:
 
     Args:
         engine: runs its waves; closed by the caller.
-        clock: seconds, monotonic.
+        clock: monotonic seconds.
         clock_ns: the same in nanoseconds, read several times for every message; None derives it from `clock`.
-        sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
+        sleep: sleeps for a number of seconds (1 to 100 ms); called when no spout had a tuple.
         draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
-        observers: hear what happens; see `coordinator.watching.run_observer`.
+        observers: notified of the events of the run; see `coordinator.watching.run_observer`.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class PlainCoordinator:
     def drain(self) -> None:
         """Ends the run after the current wave; may be called from a signal handler or any thread.
 
-        The wave that was being filled is run, too, unless the one before it crashes; their messages are acked or failed
-        as usual. What spouts emit in these last calls is not sent.
+        The wave that is being filled is run, too, unless the one before it crashes; their messages are acked or failed
+        as usual. Tuples that spouts emit in these last calls are not sent.
         """
         self._is_draining = True
 
@@ -109,7 +109,7 @@ class PlainCoordinator:
         Raises:
             UserCodeError: a spout or bolt raised, or emitted a value that cannot travel; a `FailedException` of a
                 spout counts too.
-            WaveCrashError: waves crash, however small.
+            WaveCrashError: even waves of one tuple crash.
             EngineError: Spark is gone or cannot work.
         """
         opened: list[SpoutTask] = []
@@ -141,7 +141,7 @@ class PlainCoordinator:
         under_way: SpoutWave | None = None
         self.statistics.is_interrupted = self._options.stop_when_idle
         while True:
-            is_draining = self._is_draining  # then what was emitted since the last turn is not sent
+            is_draining = self._is_draining  # then tuples emitted since the last turn are not sent
             self._fill(is_alone=under_way is None)
             self._count()
             if under_way is not None:
@@ -155,7 +155,7 @@ class PlainCoordinator:
                 return
 
     def _turn(self, wave: SpoutWave, *, is_last: bool) -> SpoutWave | None:
-        """Ends a wave; if it was good, begins the next one before it acks this one. Returns the wave that runs now."""
+        """Ends a wave; if it was good, begins the next one before acking this one. Returns the wave that runs now."""
         self._idle_rounds = 0
         ended = self._end(wave)
         is_good = isinstance(ended, WaveDrained) and not ended.failures
@@ -165,7 +165,7 @@ class PlainCoordinator:
         return following
 
     def _may_go_on(self) -> bool:
-        """Pauses if no spout had a tuple; whether to ask them again."""
+        """Pauses after no spout had a tuple; returns whether to ask the spouts again."""
         self._observers.notify(TurnEnded(is_idle=True))
         self._idle_rounds += 1
         if self._options.stop_when_idle and self._idle_rounds >= self._options.idle_rounds:
@@ -176,7 +176,7 @@ class PlainCoordinator:
     def _fill(self, *, is_alone: bool) -> None:
         """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained.
 
-        If the wave is not alone, it is also full once the one under way has ended.
+        If another wave is running, this wave is also full once that one has ended.
         """
         full_s = look_s = self._clock()
         full_s += self._options.wave_fill_s
@@ -200,21 +200,21 @@ class PlainCoordinator:
         return is_time_up or tuple_count >= self._size.limit or self._wave.byte_count >= self._options.wave_bytes_max
 
     def _waiting_count(self) -> int:
-        """Returns the number of tuples that no wave has taken yet, each counted once however many tasks get it."""
+        """Returns the number of tuples that no wave has taken yet; a tuple for several tasks counts once."""
         return self._emitted_count() - self._sent_count
 
     def _emitted_count(self) -> int:
         return sum(spout.emitted_count for spout in self._turns)
 
     def _count(self) -> None:
-        """Brings the statistics up to what the spouts have done."""
+        """Updates the statistics by the spouts' figures."""
         self.statistics.emitted = self._emitted_count()
         metrics = [meter.metrics for meter in self._meters.values()]
         self.statistics.acked = sum(sum(each.acked.values()) for each in metrics)
         self.statistics.failed = sum(sum(each.failed.values()) for each in metrics)
 
     def _begin(self) -> SpoutWave | None:
-        """Begins the wave that was filled, if anything is in it."""
+        """Begins the wave that was filled, unless it is empty."""
         tuple_count = self._waiting_count()
         if not tuple_count:
             return None
@@ -239,7 +239,7 @@ class PlainCoordinator:
         return ended
 
     def _tell(self, wave: SpoutWave, ended: WaveDrained | WaveCrashed) -> None:
-        """Notifies the spouts of how the messages of a wave ended."""
+        """Acks or fails the messages of a wave with their spouts."""
         acked: Set[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))

@@ -14,12 +14,12 @@ from coordinator.transactional.engine import WaveCrashed
 
 @dataclass(frozen=True, slots=True)
 class PlainWave:
-    """What the spouts have emitted for one wave.
+    """The tuples that the spouts have emitted for one wave.
 
     Attributes:
         wave_id: distinguishes its frames from those of other waves, and seeds the random draws of its bolts.
         frames: messages for bolts, packed.
-        begun: of each spout task, root -> edges of every tree that has begun, in the order of emission.
+        begun: for each spout task, root -> edges of every tree that has begun, in the order of emission.
     """
 
     wave_id: WaveId
@@ -32,9 +32,9 @@ class WaveDrained:
     """Every bolt has executed its tuples; nothing of the wave is in flight.
 
     Attributes:
-        acked: roots whose trees are complete; all others of the wave have failed.
+        acked: roots whose trees are complete; all other trees of the wave have failed.
         failures: exceptions of user code; any of them ends the run.
-        metrics: component id -> what its tasks did.
+        metrics: component id -> metrics of its tasks.
     """
 
     acked: Set[int]
@@ -49,14 +49,14 @@ class PlainEngine(Protocol):
         """Begins a wave once the one before it has ended; an engine without threads may run it, too."""
 
     def has_ended(self) -> bool:
-        """Returns whether `end` need not wait."""
+        """Returns whether the wave under way has ended, so that `end` need not wait."""
 
     def end(self) -> WaveDrained | WaveCrashed:
         """Waits for the end of the wave under way.
 
         Raises:
-            EngineError: the engine can run nothing more.
+            EngineError: the engine can run no more waves.
         """
 
     def close(self) -> None:
-        """Cancels what runs and frees everything."""
+        """Cancels the wave under way and frees everything."""

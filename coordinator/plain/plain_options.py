@@ -12,21 +12,21 @@ from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 class PlainRunOptions:
     """How large a wave may be, and when a run ends by itself.
 
-    In addition, a spout task has at most `max_spout_pending` messages in flight, see `TopologyBuilder`: those of the
-    wave that runs, and of the one that is filled meanwhile.
+    In addition, a spout task has at most `max_spout_pending` messages in flight, see `TopologyBuilder`: those in the
+    running wave and those in the wave that is filled meanwhile.
 
     Attributes:
         wave_tuples_max: a wave is full once it has this many tuples.
         wave_bytes_max: a wave is full once its packed tuples take this many bytes; the driver holds them in memory.
         wave_fill_s: a wave is full once it has been filled for this many seconds.
-        max_crashes: this many crashes in a row of waves of a single tuple stop the run.
-        stop_when_idle: end the run once the spouts have had nothing for a while. Otherwise only `drain` ends it,
-            because a spout cannot report the end of its input.
-        idle_rounds: how long "a while" is: each spout task was asked this many times in a row and had nothing. The
+        max_crashes: the run stops after this many crashes in a row of waves with a single tuple.
+        stop_when_idle: end the run once the spouts are idle. Otherwise only `drain` ends it, because a spout cannot
+            report the end of its input.
+        idle_rounds: the spouts are idle once every spout task was asked this many times in a row and had no tuple. The
             pauses in between grow from 1 to 100 ms, so ten rounds last about 0.4 s. Raise it for a spout that may pause
             for longer.
-        executors_timeout_s: how long the run waits while Spark runs none of its tasks, because the cluster gives it no
-            executor; then it ends with an `EngineError`.
+        executors_timeout_s: how long the run waits if the cluster gives it no executor, so that Spark runs none of its
+            tasks; then it ends with an `EngineError`.
     """
 
     wave_tuples_max: int = checked(50_000, count())

@@ -1,10 +1,10 @@
 """Plans a plain topology: its tasks, wired to their neighbours, in the chain of stages that each wave passes through.
 
-A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
-level, which is the length of the longest path from a spout. A chain of bolts counts as one (see `chaining`): its head
-has the partitions, and the bolts chained to it run there. What bolts report on trees goes to the driver, which decides
-on them when the wave has ended: there it takes no more than to compare two columns, while a stage for it would take as
-long as all the others. So any number of ackers is the same on Spark, except for none.
+A wave holds the tuples that the spouts, which live in the driver, have emitted since the last wave. A stage holds the
+bolts of one level, which is the length of the longest path from a spout. A chain of bolts counts as one (see
+`chaining`): its head has the partitions, and the bolts chained to it run there. Bolts report on trees to the driver,
+which decides on them when the wave has ended: it only compares two columns, while a stage for this would take as long
+as all others together. So on Spark the number of ackers makes no difference, unless it is 0.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from state.values.whole import is_number
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PlainPlan(TaskPlan):
-    """Everything an engine needs to run a plain topology, ships once, and every stage reads.
+    """Everything that an engine needs to run a plain topology; shipped once, and read by every stage.
 
     Attributes:
-        chain: the bolts, level by level.
-        chains: the bolts.
+        chain: the stages: the bolts, level by level.
+        chains: the chains of bolts.
         acker_tasks: task ids of the ackers; empty if nothing is tracked.
-        tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
+        tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that ask for them.
         message_timeout_s: see `PlainTopology`.
         max_spout_pending: see `PlainTopology`.
     """
@@ -66,7 +66,7 @@ def make_plain_plan(
     wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
     spouts = [spout.component_id for spout in topology.spouts]
     if is_chained:
-        # tasks of a sub-topology count what each of them is sent, so they stay by themselves
+        # tasks of a sub-topology count the tuples they are sent, so they are not chained
         alone = [component.component_id for component in topology.components if component.master_id is not None]
         chains = [*chains_of(topology, {*spouts, *alone}), *((component_id,) for component_id in alone)]
     else:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class PlainStatistics(WaveStatistics):
     """The figures of one run of a plain topology; times are seconds on the run's clock.
 
-    `is_interrupted` means that the run was drained although it was to end by itself once its spouts were idle. For a
-    wave that crashed, `components` counts only what its spouts did.
+    `is_interrupted` means that the run was drained although it was meant to end once its spouts were idle. For a wave
+    that crashed, `components` counts only the work of its spouts.
 
     Attributes:
         emitted: tuples that the spouts emitted, with or without a message id, including replays.
@@ -34,12 +34,12 @@ class PlainStatistics(WaveStatistics):
     crashed_waves: int = 0
 
     def worked(self, metrics: Mapping[str, ComponentMetrics]) -> None:
-        """Counts what bolts did in a wave."""
+        """Counts the work of bolts in a wave."""
         for component_id, done in metrics.items():
             self.component(component_id).merge(done)
 
     def copied(self) -> PlainStatistics:
-        """Returns a copy that stays as it is; called on the run's own thread."""
+        """Returns a copy that no longer changes; called on the run's own thread."""
         return replace(
             self,
             components={component_id: done.copied() for component_id, done in self.components.items()},
@@ -47,7 +47,7 @@ class PlainStatistics(WaveStatistics):
         )
 
     def figures(self) -> list[tuple[str, Any]]:
-        """Returns (name, value) of the figures that tables and reports show."""
+        """Returns the figures that tables and reports show, as (name, value)."""
         return [
             ("tuples emitted", self.emitted),
             ("acked", self.acked),
@@ -69,9 +69,9 @@ class PlainStatistics(WaveStatistics):
         """Returns a report of the run so far: figures, tables, and plots if matplotlib is installed.
 
         Args:
-            title: names the run in it.
+            title: title of the report.
         """
-        from coordinator.watching.statistics.run_report import RunReport  # only who asks for one needs it
+        from coordinator.watching.statistics.run_report import RunReport  # needed only for a report
 
         components = {component_id: done.copied() for component_id, done in self.components.items()}
         return RunReport(title, self.figures(), "acked messages", "messages", components, self.history.copied())

@@ -8,14 +8,14 @@ from coordinator.topology.building.component import Component, ComponentKind
 from coordinator.topology.building.topology import ComponentGraph
 
 MAX_SPOUT_PENDING = 100_000
-"""In flight of a spout task, unless the topology says otherwise: what two waves of the usual size hold."""
+"""Default limit for the messages of a spout task in flight: as many as two waves of the usual size hold."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlainTopology(ComponentGraph):
     """A checked plain topology, ready to be planned and run.
 
-    Without ackers nothing is tracked: a message is acked when it is emitted, whatever becomes of it.
+    Without ackers nothing is tracked: a message is acked when it is emitted, even if its processing fails.
 
     Attributes:
         message_timeout_s: T; a message that is not processed fails between T and 2T seconds after it was

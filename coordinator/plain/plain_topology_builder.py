@@ -55,7 +55,7 @@ class TopologyBuilder(GraphBuilder):
         return declarer
 
     def set_bolt(self, component_id: str, bolt: IRichBolt | IBasicBolt, parallelism: int | None = None) -> BoltDeclarer:
-        """Adds a bolt; without a parallelism it has one task, which chains with the one of the bolt that it hears.
+        """Adds a bolt; without a parallelism it has one task, which is chained to the one task of its upstream bolt.
 
         Raises:
             TopologyError: `bolt` is neither an `IRichBolt` nor an `IBasicBolt`, or it processes batches.
@@ -84,7 +84,7 @@ class TopologyBuilder(GraphBuilder):
     def set_acker_count(self, count: int) -> None:
         """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked when emitted and never fail.
 
-        On Spark the driver decides on the trees of a wave, and any number above 0 is the same.
+        On Spark the driver decides on the trees of a wave, and any number above 0 has the same effect.
         """
         check_parallelism("acker count", count, least=0)
         self._acker_count = count
@@ -98,9 +98,9 @@ class TopologyBuilder(GraphBuilder):
         self._message_timeout_s = None
 
     def set_max_spout_pending(self, count: int) -> None:
-        """Sets the most messages a spout task may have in flight; only those with a message id count.
+        """Limits the messages that a spout task may have in flight; only messages with an id count.
 
-        On Spark this is at least two waves by default, so that one is filled while the other runs.
+        On Spark the default is at least two waves, so that one is filled while the other runs.
         """
         if not is_whole(count, 1):
             raise TopologyError(f"max spout pending is {count!r}; give an integer of at least 1")
@@ -110,7 +110,7 @@ class TopologyBuilder(GraphBuilder):
         """Checks everything and returns the topology.
 
         Args:
-            conf: configuration handed to every `open` and `prepare`; plain data.
+            conf: configuration that every `open` and `prepare` receives; plain data.
 
         Raises:
             TopologyError: the topology has no spout, a cycle, an unknown component, stream or field, a bolt without

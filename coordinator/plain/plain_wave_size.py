@@ -9,8 +9,8 @@ from __future__ import annotations
 class PlainWaveSize:
     """Keeps the limit, and decides when to give up.
 
-    After a crash the limit stays low until as many tuples have succeeded as had crashed, because those are likely to be
-    replayed.
+    After a crash the limit stays low until as many tuples have succeeded as had crashed, because the crashed ones are
+    likely to be replayed.
 
     Args:
         largest: the limit while nothing crashes.
@@ -39,6 +39,6 @@ class PlainWaveSize:
         """Counts a wave that has crashed, and lowers the limit; returns whether to give up."""
         if self.limit == 1 or tuple_count == 1:
             self.crashes_alone += 1
-        self._owed = max(self._owed, tuple_count)  # not the sum: the tuples of a smaller wave are owed already
+        self._owed = max(self._owed, tuple_count)  # not the sum: a smaller wave repeats tuples that are owed already
         self.limit = max(1, min(self.limit, tuple_count) // 2)
         return self.crashes_alone >= self._max_crashes

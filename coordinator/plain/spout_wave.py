@@ -13,25 +13,25 @@ from coordinator.plain.tasks.message_packer import MessagePacker
 class SpoutPacker(MessagePacker):
     """The outbox of a spout task, which outlives the waves that it fills (driver).
 
-    Trees that begin are not sent to an acker: the driver keeps their edges, and compares them with what bolts report.
+    Trees that begin are not sent to an acker: the driver keeps their edges, and compares them with the bolts' reports.
     """
 
     def __init__(self, wiring: TaskWiring) -> None:
         super().__init__(WaveId(0, 0), wiring.task_id, lambda frame: None, wiring.frame_tuples)
 
     def fill(self, wave_id: WaveId, keep: Callable[[SealedFrame], None], begun: dict[int, int]) -> None:
-        """Puts everything into another wave from now on; the one before is closed.
+        """Begins to fill another wave, after the one before was closed.
 
-        `keep` takes its frames, and `begun` root -> edges of every tree that begins.
+        `keep` takes the wave's frames, and `begun` root -> edges of every tree that begins.
         """
         self._wave_id, self._send_frame, self._begun, self._boxes, self.byte_count = wave_id, keep, begun, {}, 0
 
     def init(self, root: int, edges: int) -> None:
-        """Notes a tree that begins."""
+        """Records a tree that begins."""
         self._begun[root] = edges
 
     def begin(self, begun: dict[int, int]) -> None:
-        """Notes many."""
+        """Records many trees that begin."""
         self._begun.update(begun)
 
 
@@ -39,11 +39,11 @@ class SpoutWave:
     """A wave, from its first tuple to the last `ack` or `fail` of its messages (driver).
 
     Args:
-        packers: spout task id -> its outbox, which from now on puts everything into this wave.
+        packers: spout task id -> its outbox, which now begins to fill this wave.
 
     Attributes:
-        begun: spout task -> root -> edges, of every message that is to be acked or failed, in the order of emission.
-        tuple_count, began_s, ended_s: set when it begins and ends; seconds on the run's clock.
+        begun: spout task -> root -> edges of every message that has to be acked or failed, in the order of emission.
+        tuple_count, began_s, ended_s: set when the wave begins and ends; times are seconds on the run's clock.
     """
 
     def __init__(self, wave_id: WaveId, packers: Mapping[int, SpoutPacker]) -> None:
@@ -57,11 +57,11 @@ class SpoutWave:
 
     @property
     def byte_count(self) -> int:
-        """The size of everything in it, in bytes, while it is filled."""
+        """The size of the packed tuples in it, in bytes, while it is filled."""
         return sum(packer.byte_count for packer in self._packers)
 
     def close(self) -> PlainWave:
-        """Returns the wave as an engine takes it; the outboxes need another one before they are used."""
+        """Returns the wave for an engine; the outboxes must not be used before another wave is made."""
         for packer in self._packers:
             packer.close()
         return PlainWave(self.wave_id, tuple(self._frames), tuple(self.begun.values()))

@@ -1,4 +1,4 @@
-"""Proves users' topologies: plays them under faults, compares what is left, and says which mistake explains it.
+"""Proves users' topologies: plays them under faults, compares the states they leave, and names the mistake in the code.
 
-What is played is in `coordinator/engines/`; nothing in the other rooms but the command imports this one.
+Topologies are played on `coordinator/testing/`; of the other rooms, only the command imports this one.
 """

@@ -1,4 +1,4 @@
-"""What quiet runs show of a topology's code: two of them differ, or one does what exactly once cannot bear."""
+"""The mistakes that quiet runs show in a topology's code: two runs differ, or one does what exactly-once forbids."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from state.errors import TransactionError, UserCodeError
 from state.printable import one_line, said_by
 
 CONTENT_MAX = 100_000
-"""How much of a module's or a class's value is compared, in characters."""
+"""How many characters of a value in a module or class are compared."""
 PLAIN = (int, float, str, bytes, type(None), list, tuple, dict, set, frozenset, deque)
-"""What is shown as text that tells its content."""
+"""Types of values that are compared by their text, which shows their whole content."""
 
 
 _RAISED = re.compile(r"^  File .*\n(?: .*\n)*(\S.*)", re.MULTILINE)
@@ -36,9 +36,9 @@ class WatchedRuns:
     """Two quiet runs, one after the other in one process; the first was watched.
 
     Attributes:
-        second: the other, or the error that it raised.
-        seen: what was seen in the first.
-        kept: names in the user's modules and classes whose values the runs have changed, with their places.
+        second: the second run, or the error that it raised.
+        seen: what was seen in the first run.
+        kept: names in the user's modules and classes whose values the runs have changed, with file and line.
     """
 
     first: QuietRun
@@ -51,7 +51,7 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
     """Runs a topology twice; called in a copy of the process.
 
     Raises:
-        TransactionError: what a run would raise.
+        TransactionError: the first run fails.
     """
     classes = {type(component.spec): component.component_id for component in topology.components}
     before, watch = _lasting(classes), Watch(classes)
@@ -64,7 +64,7 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
 
 
 def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Iterator[FoundMistake]:
-    """Yields what is wrong with a topology even if nothing goes wrong; `other` ran in another process."""
+    """Yields the mistakes that show without any fault; `other` ran in another process."""
     for seen in runs.seen.effects:
         yield FoundMistake(Mistake.EFFECT, seen.component_id, seen.place, seen.what)
     for seen in runs.seen.changed:
@@ -77,14 +77,14 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
         yield _kept(*differing, runs, topology)
     else:
         for seen in runs.seen.draws:
-            if seen.what in CALENDAR and seen.component_id:  # what a spout's coordinator has cut is stored
+            if seen.what in CALENDAR and seen.component_id:  # a spout's coordinator may draw: its cuts are stored
                 evidence = f"calls {seen.what}; two runs a moment apart did the same, at another time they may not"
                 yield FoundMistake(Mistake.DRAWS, seen.component_id, seen.place, evidence, does_harm=False)
     yield from _foreign_reads(runs)
 
 
 def place_of_class(component_id: str, topology: Topology) -> str:
-    """Returns where the class of a component is defined, or the step that it stands for; "" if nobody knows."""
+    """Returns the file and line of a component's class, or of the step that made it; "" if they are not known."""
     if not component_id:
         return ""
     spec: object = topology.component(component_id).spec
@@ -104,14 +104,14 @@ def place_of_error(error: UserCodeError) -> str:
 
 
 def sentence_of(error: TransactionError) -> str:
-    """Returns an error in one line; of what user code raised, the line that names it."""
+    """Returns an error in one line; for an error of user code, the line that names the exception."""
     if isinstance(error, UserCodeError) and (raised := _RAISED.findall(error.traceback_text)):
         return one_line(f"component {error.component_id!r} raised {raised[-1]}")
     return said_by(error)
 
 
 def first_difference(one: QuietRun, other: QuietRun | TransactionError) -> tuple[str, str, str] | None:
-    """Returns what differs first: who it is, its component, and what it did otherwise; None if nothing does."""
+    """Returns the first difference as (subject, component id, predicate of a sentence); None if there is none."""
     if isinstance(other, TransactionError):
         return "it", other.component_id if isinstance(other, UserCodeError) else "", f"ends: {sentence_of(other)}"
     for txid, (left, right) in enumerate(zip(one.transactions, other.transactions, strict=False), start=1):
@@ -166,9 +166,9 @@ def _foreign_reads(runs: WatchedRuns) -> Iterator[FoundMistake]:
 
 
 def _crossing(transaction: QuietTransaction) -> Iterator[tuple[tuple[str, int], tuple[str, Any], int]]:
-    """Yields reader, what it reads, and the other task of its component that writes it.
+    """Yields reader, the field it reads, and the other task of its component that writes that field.
 
-    What another component writes is meant to be read as it was before.
+    A field that another component writes may be read: its value before the transaction is meant.
     """
     for reader, reads in transaction.reads.items():
         for name, field in sorted(reads, key=repr):
@@ -181,7 +181,7 @@ def _crossing(transaction: QuietTransaction) -> Iterator[tuple[tuple[str, int], 
 
 
 def _lasting(classes: Mapping[type, str]) -> dict[tuple[Any, str], str]:
-    """Returns what outlasts a run in the user's modules and classes: (module or class, name) -> content, as text."""
+    """Returns the values that outlast a run in the user's modules and classes: (owner, name) -> content as text."""
     modules = [module for module in list(sys.modules.values()) if is_users(getattr(module, "__file__", None) or "<>")]
     bases = {base for kind in classes for base in kind.__mro__ if sys.modules.get(base.__module__) in modules}
     return {
@@ -193,15 +193,15 @@ def _lasting(classes: Mapping[type, str]) -> dict[tuple[Any, str], str]:
 
 
 def _content_of(value: object) -> str:
-    """Returns a value as text; one that cannot be shown is as any other of its type."""
+    """Returns a value as text; values whose `repr` fails have the same text if they have the same type."""
     try:
         return repr(value)[:CONTENT_MAX]
-    except Exception:  # noqa: BLE001 - it is code of whoever wrote the value's class
+    except Exception:  # noqa: BLE001 - `repr` may be user code
         return f"a {type(value).__name__} that cannot be shown"
 
 
 def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str]) -> Iterator[Sighting]:
-    """Yields what has another content by now, at the line where it is set first, not where it is imported."""
+    """Yields the names whose content has changed, at the line where each is set first, not where it is imported."""
     for (owner, name), content in _lasting(classes).items():
         if before.get((owner, name)) == content:
             continue
@@ -212,7 +212,7 @@ def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str])
 
 
 def _first_set(owner: Any, name: str) -> int:
-    """Returns the line of a module or class in which a name is set first, alone or with others; 0 if none is found."""
+    """Returns the line where a module or class sets a name first, alone or with others; 0 if none is found."""
     try:
         lines, first = inspect.getsourcelines(owner)
         whole = ast.parse(inspect.getsource(inspect.getmodule(owner) or owner))

@@ -1,8 +1,8 @@
-"""Runs something in a copy of this process, so that nothing it leaves in modules or classes reaches what runs next.
+"""Runs a function in a copy of this process, so that nothing it leaves in modules or classes reaches the next run.
 
-What user code prints there is dropped, and so is what txbatch logs of faults that are meant to be. The copy and all
-that it has started end with its original, however that ends, and when a call of user code takes longer than it may; if
-that lets no other thread run, only when its time is up.
+Output of user code is dropped, and so are the logs of faults that a schedule causes. The copy and every process that it
+has started end when the original ends, however that happens. They also end when a call of user code takes too long: by
+a thread that watches, or by a signal if the call lets no other thread run.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ LOOKED_AFTER_EVERY_S = 1.0
 
 
 def in_a_copy(run: Callable[[], ResultT], *, returns_within_s: float = DEFAULT_MESSAGE_TIMEOUT_S) -> ResultT:
-    """Returns what `run` returns, or raises what it raises; one call of user code may take that long.
+    """Calls `run` in a copy, and returns its result or raises its error; each call of user code has a time limit.
 
     Raises:
-        TransactionError: the copy has ended without either.
+        TransactionError: the copy has ended without a result or an error.
     """
     reading, writing = os.pipe()
     original, never_written = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks where there are threads: the copy uses none
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads: the copy uses none of them
         child = os.fork()
     if child == 0:
         for other_end in (reading, never_written):
@@ -57,7 +57,7 @@ def in_a_copy(run: Callable[[], ResultT], *, returns_within_s: float = DEFAULT_M
     finally:
         _, status = os.waitpid(child, 0)
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)  # what user code has started and left running
+            os.killpg(child, signal.SIGKILL)  # processes that user code has started and left running
         os.close(never_written)
     if not packed:
         raise TransactionError(_end_of(os.waitstatus_to_exitcode(status), returns_within_s)).about(Trouble.USER_CODE)
@@ -79,11 +79,11 @@ def _end_of(code: int, limit_s: float) -> str:
 
 
 class _Copy:
-    """The process that is the copy; ends without any clean-up of the original's.
+    """The copy of the process; it ends without the original's clean-up.
 
     Args:
-        writing: takes the answer.
-        original: a pipe that ends with the original.
+        writing: descriptor that the answer is written to.
+        original: descriptor of a pipe that closes when the original ends.
     """
 
     def __init__(self, writing: int, original: int, returns_within_s: float) -> None:
@@ -94,7 +94,7 @@ class _Copy:
     def answer(self, run: Callable[[], Any]) -> None:
         status = 1
         try:
-            os.setpgid(0, 0)  # whatever it starts is ended with it
+            os.setpgid(0, 0)  # the processes it starts are ended with it
             os.register_at_fork(after_in_child=self._let_go)
             nowhere = os.open(os.devnull, os.O_RDWR)
             for standard in (0, 1, 2):
@@ -117,29 +117,29 @@ class _Copy:
 
     def _send(self, answer: Answer) -> None:
         packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-        self._answering.acquire()  # and never released: there is one answer
+        self._answering.acquire()  # never released: there is one answer
         with open(self._writing, "wb") as pipe:  # noqa: PTH123 - a descriptor
             pipe.write(packed)
 
     def _let_go(self) -> None:
-        """Runs in processes that user code forks: the original waits for this one alone."""
+        """Closes the answer's descriptor in processes that user code forks: the original waits only for the copy."""
         writing, self._writing = self._writing, -1
         if writing >= 0:
             os.close(writing)
 
     def _let_the_system_end_it(self) -> None:
-        """Unless this is called again before its time is up, as `_watch` does as long as it gets its turn."""
+        """Sets the alarm that ends the process, unless `_watch` sets it again in time."""
         signal.setitimer(signal.ITIMER_REAL, self._returns_within_s)
 
     def _watch(self) -> None:
-        """Ends the copy with its original, or with an error once a call has taken too long; a thread of its own."""
+        """Ends the copy when its original ends, or with an error once a call takes too long (in its own thread)."""
         ends = select.poll()
         ends.register(self._original)
         call, looks = None, 0
         try:
             while not ends.poll(LOOKED_AFTER_EVERY_S * 1_000):
                 self._let_the_system_end_it()
-                now, place = _users_call(sys._current_frames()[self._running])  # noqa: SLF001 - the only way to them
+                now, place = _users_call(sys._current_frames()[self._running])  # noqa: SLF001 - the only way to frames
                 looks = looks + 1 if now == call else 0
                 call = now
                 if call is not None and looks * LOOKED_AFTER_EVERY_S > self._returns_within_s:
@@ -151,9 +151,9 @@ class _Copy:
 
 
 def _users_call(frame: FrameType | None) -> tuple[tuple[FrameType, FrameType | None] | None, str]:
-    """Returns the user's code that was called by ours, with its caller, and the line where the user's code is now.
+    """Returns the frame of user code that our code has called, with its caller's frame, and the line that runs now.
 
-    A generator has one frame for all its steps; each step has a caller of its own.
+    All steps of a generator have one frame, but each step has its own caller's frame.
     """
     call, place = None, ""
     while frame is not None and frame.f_code is not _Copy.answer.__code__:

@@ -1,7 +1,7 @@
-"""Runs a topology in a new interpreter, whose strings have other hashes: their sets are in another order there.
+"""Runs a topology in a new interpreter, where strings have other hashes and sets of them another order.
 
-A copy of this process has its hashes. A new one imports what can be imported; whatever belongs to ``__main__``, or to
-no module, is sent by value.
+A copy of this process would have the same hashes. The new interpreter imports modules; objects of ``__main__``, or of
+no module, are sent by value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ START = "import sys; sys.path[:] = sys.argv[1:]; from coordinator.proving.fresh 
 
 
 def packed(given: Given) -> bytes | str:
-    """Returns a topology or its factory as a new interpreter can read it, or why there is no such form."""
+    """Returns a topology or its factory, pickled for a new interpreter, or why it cannot be pickled."""
     try:
         by_name = dumps(given)
         return dumps_by_value(given) if b"__main__" in by_name else by_name
@@ -37,7 +37,7 @@ def packed(given: Given) -> bytes | str:
 
 
 def fresh_run(given: bytes, batches: int, returns_within_s: float, hash_seed: int) -> QuietRun | str:
-    """Runs it quietly in a new interpreter; returns why it could not otherwise."""
+    """Returns a quiet run in a new interpreter, or why there is none."""
     started = subprocess.run(
         [sys.executable, "-c", START, *sys.path],
         input=pickle.dumps((sys.argv, given, batches, returns_within_s)),
@@ -52,7 +52,7 @@ def fresh_run(given: bytes, batches: int, returns_within_s: float, hash_seed: in
 
 
 def answer() -> None:
-    """Called in the new interpreter."""
+    """Reads the topology, runs it and writes the answer; called in the new interpreter."""
     answering = os.dup(1)
     os.dup2(2, 1)  # user code may print
     sys.argv, given, batches, returns_within_s = pickle.load(sys.stdin.buffer)

@@ -1,4 +1,4 @@
-"""What a proof says: the mistakes it has found in a topology's code, and how it came to see them."""
+"""The result of a proof: the mistakes it has found in a topology's code, and the evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT_HASHES = "keep_hashes was given"
 
 
 class Mistake(StrEnum):
-    """What user code does that an exactly-once run does not bear, by the sentence that explains it."""
+    """The mistakes in user code that break exactly-once; `EXPLAINED` has a sentence for each."""
 
     DRAWS = "draws"
     KEEPS = "keeps"
@@ -60,15 +60,15 @@ EXPLAINED = {
 
 @dataclass(frozen=True, slots=True)
 class FoundMistake:
-    """One mistake.
+    """A mistake that a proof found.
 
     Attributes:
         mistake: its kind.
         component_id: the component; "" if it is not known.
         place: the user's file and line, "" if it is not known.
-        evidence: what was seen, a sentence without a full stop.
-        is_certain: whether it was seen itself; otherwise it is what explains best that results differ.
-        does_harm: whether it makes a result wrong; what does not is reported, and leaves the proof standing.
+        evidence: what was seen; a sentence without a full stop.
+        is_certain: whether the mistake itself was seen; otherwise it is the best explanation for results that differ.
+        does_harm: whether it makes a result wrong; a harmless mistake is reported, and the proof still holds.
     """
 
     mistake: Mistake
@@ -79,7 +79,7 @@ class FoundMistake:
     does_harm: bool = True
 
     def lines(self) -> Iterator[str]:
-        """Yields it as text."""
+        """Yields the mistake as lines of text."""
         where = f" {self.component_id!r}" if self.component_id else ""
         how = "certain" if self.is_certain else "likely"
         yield f"{self.mistake}{where}: {self.evidence} ({how}{'' if self.does_harm else ', harmless'})"
@@ -90,20 +90,20 @@ class FoundMistake:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What `prove` has found; as text, it is a message for a test.
+    """The result of `prove`; as text, it is a message for a test.
 
     Attributes:
-        topology_id: what was proved.
+        topology_id: the topology that was proved.
         batches: how many transactions of its input were run.
-        is_whole: whether the input had no more.
+        is_whole: whether these were the whole input.
         seeds: how many seeds were played.
-        mistakes: what was found; empty if every schedule has left the same state.
-        failing_seed: the seed that has left something else; None if none has, or if it shows without faults.
-        faults: the fewest faults with which that seed still fails, in the form that `exactly` takes.
-        story: what happens in that schedule, line by line.
+        mistakes: the mistakes; empty if every schedule has left the same state.
+        failing_seed: the seed whose schedule has left another state; None if none has, or if no fault is needed.
+        faults: the fewest faults with which that seed still fails, as `prove` takes them for `exactly`.
+        story: the events of that schedule, line by line.
         keeps_tasks: whether every component has kept its number of tasks.
-        expired_parts: how many parts and fields had expired when the quiet run wrote them: these are not compared.
-        same_hashes: why no run had another hash seed; "" if one had, or a mistake was found before.
+        expired_parts: how many parts and fields had expired when the quiet run wrote them; they are not compared.
+        same_hashes: why no run had another hash seed; "" if a run had one, or a mistake was found before.
     """
 
     topology_id: str
@@ -120,12 +120,12 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found that makes a result wrong."""
+        """Whether no mistake was found that makes a result wrong."""
         return not any(found.does_harm for found in self.mistakes)
 
     @property
     def again(self) -> dict[str, Any]:
-        """The arguments of `prove` with which the failing seed is played again; empty if there is none."""
+        """The arguments of `prove` that play the failing seed again; empty if no seed fails."""
         if self.failing_seed is None:
             return {}
         given: dict[str, Any] = {"seeds": 1, "seed": self.failing_seed, "exactly": list(self.faults)}
@@ -139,7 +139,7 @@ class Proof:
         return "\n".join(self.lines()) + (f"\nagain: prove(topology, {arguments})" if arguments else "")
 
     def lines(self) -> Iterator[str]:
-        """Yields it as text, for a terminal or a test's message."""
+        """Yields the proof as lines of text, for a terminal or a test's message."""
         what = counted(self.batches, "transaction") + ("" if self.is_whole else " (the input has more)")
         held = "the same state under every schedule" if self.seeds else "quiet runs agree, and no schedule was played"
         verdict = held if self.holds else "not proved"
@@ -157,7 +157,7 @@ class Proof:
             yield from (f"  {line}" for line in self.story)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns it as plain data."""
+        """Returns the proof as plain data."""
         return {
             "topology": self.topology_id,
             "holds": self.holds,

@@ -1,4 +1,4 @@
-"""Proves a topology: quiet runs that agree, and then schedules of faults that all leave what a quiet run leaves."""
+"""Proves a topology: quiet runs have to agree, and every schedule of faults has to leave the same state as they do."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from state.redis_server.in_memory import in_memory_client
 
 SEEDS = 20
 SLOWER_WATCHED = 10.0
-"""How many times as long code may take while it is watched."""
+"""How many times longer user code may take while it is watched."""
 HASH_SEED = 34
 TRIES = 8
-"""How many arrangements are tried, without any fault, to see whether one of them explains a failure."""
+"""How many orders, numbers of tasks or hash seeds are tried without faults, to find one that explains a failure."""
 
 
 def prove(
@@ -59,36 +59,36 @@ def prove(
     exactly: Iterable[str] | None = None,
     on_seed: Callable[[int], None] | None = None,
 ) -> Proof:
-    """Plays a topology over its sample input under drawn faults, and compares the state that each schedule leaves.
+    """Plays a topology over its sample input under random faults, and compares the states that are left.
 
     Called by users' tests, and by ``txbatch prove``. Everything runs in copies of this process, without Spark and
-    without a server, on clocks that do not wait; your code runs many times, and what it does outside declared state it
-    does each time. First the topology runs quietly, and is watched: a bolt that draws random numbers or a clock, keeps
-    something between batches, changes what it emitted, reads a field that another task writes, or reaches outside, is
-    named with its line. It also runs in a new interpreter, where strings have other hashes: that finds a result which
-    depends on the order of a set. Then each seed draws a schedule: tasks retried, run twice or lost, frames lost,
+    without a server, in virtual time. Your code runs many times, and so do its effects outside declared state. First
+    the topology runs without faults, and is watched: a bolt that uses random numbers or a clock, keeps values between
+    batches, changes a tuple after emitting it, reads a field that another task writes, or reaches outside, is named
+    with its line. It also runs in a new interpreter, where strings have other hashes: a result that depends on the
+    order of a set differs there. Then each seed draws a schedule: tasks retried, run twice or lost, frames lost,
     doubled or altered, drivers killed, a server that loses answers or its last writes, tuples in another order, and
-    other numbers of tasks for components that were declared with several. All of them have to leave the same state and
-    the same dead letters. The first seed that does not is reduced to the fewest faults, and printed as a story.
-    At last input of files or fixed rows is cut into other transactions, and what depends on that is named.
+    other numbers of tasks for components that were declared with several. Every schedule has to leave the same state
+    and the same dead letters. The first one that does not is reduced to the fewest faults and printed as a story. Last,
+    an input of files or fixed rows is cut into other transactions, and a result that depends on the cuts is named.
 
         proof = prove(topology("tests/sample/*.jsonl"), seeds=20)
         assert proof.holds, proof
 
     Args:
         topology: a transactional topology over a small input, or its factory.
-        seeds: how many schedules to play; none if a quiet run shows a mistake already.
-        seed: the first of them.
-        batches: most transactions of the input to run.
+        seeds: how many schedules to play; none is played if a quiet run shows a mistake already.
+        seed: the first seed.
+        batches: how many transactions of the input to run at most.
         minutes: no schedule begins after this time.
         keep_tasks: keep every component's number of tasks.
-        keep_hashes: start no new interpreter, such as in a test that has patched what the topology's code calls.
-        exactly: the faults that strike, as `Proof.faults` names them, instead of those a seed draws.
+        keep_hashes: start no new interpreter, for example in a test that has patched what the topology's code calls.
+        exactly: the faults that strike, as `Proof.faults` names them, instead of random ones.
         on_seed: called with the number of each seed that was played.
 
     Raises:
         TopologyError: the topology cannot be proved; the message says why.
-        TransactionError: a run without faults raises it, such as the `UserCodeError` of a bolt.
+        TransactionError: a run without faults fails, for example with a bolt's `UserCodeError`.
     """
     made = provable(topology)
     given = KEPT_HASHES if keep_hashes else packed(topology)
@@ -99,10 +99,10 @@ def prove(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A schedule that was played.
+    """A schedule that was played, compared with a quiet run.
 
     Attributes:
-        differing: (state, sentence) of what differs from what a quiet run leaves.
+        differing: (state, sentence) for each state that differs from the quiet run's.
     """
 
     schedule: Schedule
@@ -110,7 +110,7 @@ class _Judged:
     differing: list[tuple[str, str]]
 
     def has_not_struck(self) -> str:
-        """Returns a fault that was to strike and has not; "" if there is none."""
+        """Returns a fault that was given exactly but has not struck; "" if there is none."""
         return next((str(each) for each in sorted(self.schedule.exactly or ()) if each not in self.played.struck), "")
 
 
@@ -118,7 +118,7 @@ class _Proving:
     """The proof of one topology.
 
     Args:
-        given: the topology as a new interpreter can read it, or why it cannot.
+        given: the topology, pickled for a new interpreter, or the reason why it cannot be pickled.
     """
 
     def __init__(self, topology: Topology, given: bytes | str, batches: int, *, keep_tasks: bool) -> None:
@@ -158,7 +158,7 @@ class _Proving:
         return self._proved(played, [*harmless, *self._with_other_cuts(quiet)])
 
     def _quietly(self) -> tuple[Kept, list[FoundMistake]]:
-        """Runs it without faults, in two processes."""
+        """Runs the topology without faults in two processes; returns the state it leaves, and the mistakes found."""
         topology = self._topology
         runs = self._in_a_copy(partial(watched_runs, topology, self._batches), slower=SLOWER_WATCHED)
         if any(not seen.what.startswith("random.") for seen in runs.seen.draws):
@@ -179,7 +179,7 @@ class _Proving:
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
                 "opaque: a batch that is repeated may hold other rows; give a smaller input, or allow more batches"
             )
-        self._last_txid = None if is_opaque else self._batches  # which the rest is in then depends on what fails
+        self._last_txid = None if is_opaque else self._batches  # the cuts of an opaque spout depend on failures
         if cut := self._cut_otherwise(runs.first, other):
             raise TopologyError(
                 f"{cut}; a run stores what was cut, but a proof has to compare the same batches: {PROVE_INSTEAD}"
@@ -190,7 +190,7 @@ class _Proving:
         return runs.first.kept, found
 
     def _with_other_cuts(self, quiet: Kept) -> Iterator[FoundMistake]:
-        """Runs the whole input in smaller transactions, and in larger ones; what differs is named, and no mistake."""
+        """Runs the whole input in smaller and in larger transactions; yields a difference as a harmless mistake."""
         calm = Schedule(0, self._keep_tasks, frozenset())
         spout, *others = self._topology.components
         recut: Callable[[bool], Any] | None = getattr(spout.spec, "recut", None)
@@ -214,7 +214,7 @@ class _Proving:
         return ""
 
     def _with_other_hashes(self, quiet: QuietRun) -> Iterator[FoundMistake]:
-        """Runs it in a new interpreter; if something else results, others tell whether the hashes are why."""
+        """Runs the topology in a new interpreter; if the result differs, further ones show whether hashes are why."""
         found = self._anew(HASH_SEED)
         if isinstance(found, str):
             self._same_hashes = found
@@ -241,13 +241,13 @@ class _Proving:
             return None
         states = differences(one.kept, other.kept, self._topology.states, is_rearranged=True)
         first = first_difference(one, other)
-        if not states or first is None:  # the order of what is emitted may differ: receivers meet any order
+        if not states or first is None:  # tuples may be emitted in another order: receivers have to cope with any
             return None
         who, component_id, how = first
         return component_id, "; ".join((f"{who} {how}", *(sentence for _, sentence in states)))
 
     def _judged(self, schedule: Schedule, quiet: Kept) -> _Judged:
-        """Plays a schedule, or without its faults if that fails already."""
+        """Plays a schedule; if it fails even without its faults, returns that play."""
         expected = quiet
         if schedule.is_by_stages:
             if self._by_stages is None:
@@ -279,7 +279,7 @@ class _Proving:
     def _explained(
         self, schedule: Schedule, failed: _Judged, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
-        """Makes a failing seed small, and says what explains it."""
+        """Reduces a failing seed to the fewest faults, and returns a proof with the mistake that explains it."""
         clocks = [replace(each, does_harm=True) for each in harmless if each.mistake is Mistake.DRAWS]
         if clocks and (calm := self._judged(schedule.with_faults(()), quiet)).differing:
             return self._proved(played, clocks, calm)
@@ -314,10 +314,10 @@ class _Proving:
         return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
 
     def _depends_on_order(self, found: _Judged, quiet: Kept) -> bool:
-        """Returns whether the states that differ do so, too, with the declared tasks and tuples in no order at all.
+        """Returns whether the same states differ with the declared tasks, too, if tuples arrive in random order.
 
-        Other numbers of tasks change the order in which tuples arrive; a result that depends on that alone may never
-        show it otherwise, since the tuples of one task arrive in their order.
+        Other numbers of tasks also change the order of tuples. With the declared tasks, the tuples of one task arrive
+        in order, so a result that depends on their order alone might never differ.
         """
         names = {name for name, _ in found.differing}
         for seed in range(TRIES):
@@ -380,7 +380,7 @@ def _shown(transaction: QuietTransaction) -> str:
 def play_by_tuples(
     topology: Topology, schedule: Schedule, last_txid: int | None, *, keeps_order: bool = True
 ) -> Played:
-    """Plays a schedule on a `LocalCluster`, to a transaction or the end: rows of different tasks come in any order."""
+    """Plays a schedule on a `LocalCluster`, up to a transaction or the end; tuples may come in another order."""
     faults, draw = schedule.plan(), Random(f"{schedule.seed} tuples")
     story, seed = ["tuple by tuple"], 0
     if faults.strikes(OTHER_ORDER):

@@ -1,4 +1,4 @@
-"""A run in which nothing goes wrong, transaction by transaction, with all that its tasks emit, read and write."""
+"""A run without faults, transaction by transaction, with everything that its tasks emit, read and write."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class QuietTransaction:
-    """What one transaction did.
+    """The record of one transaction.
 
     Attributes:
-        metadata: what the spout has cut, by the scope in which it is stored.
+        metadata: scope -> metadata that the spout has cut.
         emitted: component id -> what its tasks emitted.
-        writes: task -> state -> what it changes.
+        writes: task -> state -> the changes to that state.
         reads: task -> the fields that it read, as (state, field).
     """
 
@@ -38,13 +38,13 @@ class QuietTransaction:
     reads: Mapping[Place, frozenset[tuple[str, Any]]]
 
     def has_written(self) -> bool:
-        """Returns whether it changes any state."""
+        """Returns whether the transaction changes any state."""
         return any(changed.operations() for states in self.writes.values() for changed in states.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a run has left.
+    """The state and the dead letters that a run has left.
 
     Attributes:
         states: state -> its contents, decoded as declared.
@@ -60,8 +60,8 @@ class QuietRun:
     """The whole run.
 
     Attributes:
-        transactions: all that it ran, from txid 1.
-        is_whole: whether the input had no more.
+        transactions: its transactions, from txid 1.
+        is_whole: whether these were the whole input.
         expired_parts: how many parts and fields of states had expired when they were written.
     """
 
@@ -72,10 +72,10 @@ class QuietRun:
 
 
 def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> QuietRun:
-    """Runs the first batches of a topology in this process; `watch` watches it.
+    """Runs the first batches of a topology in this process, perhaps under a watch.
 
     Raises:
-        TransactionError: what a run would raise.
+        TransactionError: the run fails.
     """
     options = RunOptions(max_spout_pending=1, commit_group_max=1, last_txid=batches + 1, notifies_spout=False)
     found: list[QuietTransaction] = []
@@ -97,7 +97,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
             found.append(QuietTransaction(known.metadata, emitted, *_changes(run.held_reports(txid))))
             run.ack(txid)
             while run.statistics.last_txid < txid and run.tick():
-                pass  # bounded: what it publishes is at hand
+                pass  # bounded: it has what it publishes
         kept = Kept(run.snapshot().states, letters_of(run.dead_letters()))
         if len(found) == batches:
             run.run_until_idle()
@@ -105,7 +105,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
 
 
 def letters_of(letters: Sequence[Any]) -> list[tuple[str, str, tuple[Any, ...]]]:
-    """Returns of dead letters what does not depend on tasks, in an order of its own."""
+    """Returns component, reason and values of dead letters, which do not depend on tasks, sorted."""
     found = [(letter.component_id, letter.reason, letter.values) for letter in letters]
     return sorted(found, key=repr)
 

@@ -1,4 +1,4 @@
-"""Whether two runs have left the same: typed, and exact wherever txbatch itself promises the same."""
+"""Compares the states and dead letters that two runs have left: by type, and exactly where txbatch promises that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.printable import one_line
 from state.values.state_kind import StateKind
 
 CLOSE = 1e-9
-"""How far sums of floats may be apart, relative to them, if they were added up in another order."""
+"""How far sums of floats may differ, relatively, if they were added up in another order."""
 SHOWN = 3
 _APPENDED = (StateKind.LIST, StateKind.STREAM)
 
@@ -22,10 +22,10 @@ _APPENDED = (StateKind.LIST, StateKind.STREAM)
 def differences(
     expected: Kept, found: Kept, handles: Iterable[DeclaredState], *, is_rearranged: bool
 ) -> list[tuple[str, str]]:
-    """Returns the states that differ, each with a sentence that says how; "" stands for the dead letters.
+    """Returns the states that differ, each with a sentence; "" stands for the dead letters.
 
-    `is_rearranged` says whether tuples were dealt or ordered otherwise. Sums of floats may then differ in their last
-    digits, lists and streams in the order of what one transaction appends, and of bounded ones in what is kept.
+    If `is_rearranged`, tuples went to other tasks or came in another order. Then sums of floats may differ in their
+    last digits, lists and streams in the order of one transaction's items, and bounded ones in the items they keep.
     """
     sentences = []
     for handle in handles:
@@ -53,7 +53,7 @@ def differences(
 
 
 def same_value(one: Any, other: Any, *, is_close: bool) -> bool:
-    """Returns whether two values are of one type and equal; floats, with `is_close`, but for their last digits."""
+    """Returns whether two values have the same type and are equal; with `is_close`, floats only nearly."""
     if type(one) is not type(other):
         return False
     if isinstance(one, float):
@@ -74,14 +74,14 @@ def _same_list(one: Any, other: Any, *, bound: int) -> bool:
 
 
 def _items(held: Any) -> list[Any]:
-    """Returns the items of a list; the entries of a stream, each with its txid in place of its id."""
+    """Returns the items of a list, or the entries of a stream, each with its txid instead of its id."""
     if not isinstance(held, Mapping):
         return list(held)
     return [(entry_id.partition("-")[0], fields) for entry_id, fields in held.items()]
 
 
 def _keep_last(handle: DeclaredState) -> int:
-    """Returns how many items a bounded list keeps; 0 if it is not one."""
+    """Returns how many items a bounded list or stream keeps; 0 for any other state."""
     template = handle.template if isinstance(handle, StateFamily) else handle
     return template.retention.most
 

@@ -1,4 +1,4 @@
-"""What a seed stands for: a way of playing a topology, and the faults that strike meanwhile."""
+"""The schedule that a seed stands for: a way of playing a topology, and the faults that strike it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from state.errors import TopologyError, TransactionError
 
 OTHER_TASKS, OTHER_ORDER = "tasks.are_other", "tuples.come_in_another_order"
 REARRANGING = frozenset({OTHER_TASKS, OTHER_ORDER})
-"""Nothing goes wrong with these, but tuples are dealt to other tasks, or arrive in another order."""
+"""With these nothing fails: tuples go to other tasks, or arrive in another order."""
 DRIVER_DIES = (0.0, 0.0, 0.02, 0.1)
 BY_STAGES = {
     OTHER_TASKS: (0.5, 0.9),
@@ -31,7 +31,7 @@ BY_STAGES = {
     **{f"kill@{point}": DRIVER_DIES for point in DRIVER_POINTS if not point.startswith(("drop.", "spout."))},
     **{f"die@{point}": (0.01, 0.05) for point in TASK_POINTS},
 }
-"""Fault -> how often it may strike, where waves run stage by stage."""
+"""Fault -> the probabilities it may have, where waves run stage by stage."""
 BY_TUPLES = {OTHER_TASKS: 0.4, OTHER_ORDER: 0.9}
 """The same where tuples travel one by one."""
 
@@ -41,8 +41,8 @@ class Schedule:
     """One schedule.
 
     Attributes:
-        keeps_tasks: whether every component has the tasks it was declared with.
-        exactly: the faults that strike; None for those that the seed draws.
+        keeps_tasks: whether every component keeps its declared number of tasks.
+        exactly: the faults that strike; None for random ones, drawn by the seed.
     """
 
     seed: int
@@ -51,7 +51,7 @@ class Schedule:
 
     @property
     def is_by_stages(self) -> bool:
-        """Whether waves run stage by stage, as on Spark, else tuple by tuple; drawn, unless the faults say it."""
+        """Whether waves run stage by stage, as on Spark, else tuple by tuple; drawn, unless the faults require one."""
         if self.exactly is not None and any(strike.fault == OTHER_ORDER for strike in self.exactly):
             return False
         return Random(f"{self.seed} way").random() < 0.6
@@ -61,7 +61,7 @@ class Schedule:
         return replace(self, exactly=frozenset(faults))
 
     def plan(self) -> FaultPlan:
-        """Returns what goes wrong."""
+        """Returns the plan of faults."""
         plan = FaultPlan(self.seed, swarm_of(BY_STAGES, self.seed) if self.is_by_stages else BY_TUPLES, self.exactly)
         if self.keeps_tasks:
             plan.rule_out(OTHER_TASKS)
@@ -70,13 +70,13 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How a schedule has ended.
+    """The result of playing a schedule.
 
     Attributes:
-        kept: what it has left; None if a run ended with an error that faults do not explain.
-        error: that error, None without one.
+        kept: the state it has left; None if a run ended with an error that faults do not explain.
+        error: that error, or None.
         struck: the faults that have struck, in order.
-        story: what has happened, line by line.
+        story: the events, line by line.
     """
 
     kept: Kept | None
@@ -86,15 +86,15 @@ class Played:
 
     @property
     def is_rearranged(self) -> bool:
-        """Whether tuples were dealt or ordered otherwise than in the run it is compared with."""
+        """Whether tuples went to other tasks, or in another order, than in the run it is compared with."""
         return any(strike.fault in REARRANGING for strike in self.struck)
 
 
 def faults_of(texts: Iterable[str]) -> frozenset[Strike]:
-    """Returns faults as they were printed.
+    """Parses faults as they were printed.
 
     Raises:
-        TopologyError: one of them is none.
+        TopologyError: a text does not name a fault.
     """
     found = set()
     for text in texts:

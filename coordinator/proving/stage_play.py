@@ -33,14 +33,14 @@ from state.redis_owner.store import RedisStore
 from state.redis_server.lossy_server import LossyServer
 
 CALLS_WITH_FAULTS, CALLS_AT_MOST = 120, 600
-"""For how many calls of the server things go wrong by chance; and at most, if they are to go wrong exactly so."""
+"""After how many calls of the server faults end: random ones, and faults that were given exactly."""
 HAPPENINGS_MAX = 50_000
 CALM_ERRORS_MAX = 2
-"""How many runs may still end with an error once nothing fails any more: the first of them may bear the last fault."""
+"""How many runs may still end with an error after the last fault: it may be the reason for the first of them."""
 COMMITTED = " has committed up to "
-"""Of such lines in a row, a story has the last one."""
+"""Part of a progress line; a story keeps the last of several in a row."""
 EXPLAINED = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
-"""The errors by which faults may end a run; the next one continues."""
+"""Errors with which a fault may end a run; the next run continues."""
 SAID = {
     "task.is_retried": "a task of {} is given up half-way and run again",
     "task.has_a_twin": "a task of {} is run twice, and each reader finds the output of one of both",
@@ -52,11 +52,11 @@ SAID = {
     "frame.is_altered": "a frame is altered on its way",
     **{f"die@{point}": "the worker of a task of {} " + f"dies at {point}" for point in TASK_POINTS},
 }
-"""Fault -> what the story says of it; the braces are for the task's components and transactions."""
+"""Fault -> its line in the story; the braces are for the task's components and transactions."""
 
 
 class StagePlay:
-    """One schedule, played up to a transaction, or to the end of the input."""
+    """Plays one schedule up to a transaction, or to the end of the input."""
 
     def __init__(self, topology: Topology, schedule: Schedule, last_txid: int | None) -> None:
         self._topology, self._schedule, self._last_txid = topology, schedule, last_txid
@@ -70,7 +70,7 @@ class StagePlay:
         self._calm_errors = 0
 
     def play(self) -> Played:
-        """Plays it to its end."""
+        """Plays the schedule to its end."""
         with installed(self._reached):
             self._supervise()
             self._timeline.run(until=lambda: self._is_done)
@@ -99,7 +99,7 @@ class StagePlay:
             self._timeline.note(SAID[fault].format("" if running is None else _task_of(*running)))
 
     def _supervise(self) -> None:
-        """Starts a run if there is none, and sees to it that faults end."""
+        """Starts a run if none is alive, and ends the faults after enough calls of the server."""
         if self._server.calls > (CALLS_WITH_FAULTS if self._schedule.exactly is None else CALLS_AT_MOST):
             self._faults.end()
         if not any(driver.is_alive for driver in self._drivers):
@@ -137,7 +137,7 @@ class StagePlay:
 
 
 class _Driver(DriverProcess):
-    """A run that tells what is committed, and which fault befalls what."""
+    """A run that writes its progress into the story."""
 
     _committed = -1
 
@@ -155,12 +155,12 @@ class _Driver(DriverProcess):
 
 
 def _progress_or_itself(line: str) -> object:
-    """Returns a key shared by progress lines, so that only the last is kept; something new for any other."""
+    """Returns a key that a driver's progress lines share, so that only the last is kept; a new key for other lines."""
     return line.rpartition(" ")[0] if COMMITTED in line else object()
 
 
 def _task_of(stage: Stage, partition: int) -> str:
-    """Returns what a task of a stage runs: components, and txids."""
+    """Returns the components and txids that a task of a stage runs, in words."""
     if isinstance(stage, ShareStage):
         return "all components"
     assert isinstance(stage, (EmitterStage, ProcessingStage, MeetingStage, CommitStage))

@@ -1,4 +1,4 @@
-"""What can be proved, and with which numbers of tasks."""
+"""Topologies that can be proved, and the numbers of tasks they are played with."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ PROVE_INSTEAD = "prove the same bolts over sample files or a FixedBatchesSpout"
 
 
 def provable(given: Topology | PlainTopology | Callable[[], Topology | PlainTopology]) -> Topology:
-    """Returns the topology, made by its factory if it is one.
+    """Returns the topology; calls the factory if one is given.
 
     Raises:
-        TopologyError: it cannot be proved; the message says why, and what to do instead.
+        TopologyError: the topology cannot be proved; the message gives the reason and the remedy.
     """
     topology: object = given() if callable(given) else given
     if isinstance(topology, PlainTopology):

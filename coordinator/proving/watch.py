@@ -1,7 +1,7 @@
-"""Watches what a topology's own code does while it runs: draws, effects, reads, and what it emits, each with its line.
+"""Watches a topology's own code while it runs: random draws, effects, reads and emitted values, each with its line.
 
-Made of Python's profile and audit events, so that nothing of it is in the way of a run that is not watched. An audit
-hook stays for ever: this belongs into a copy of the process.
+It uses Python's profile and audit events, so that runs without a watch lose no time. An audit hook cannot be removed:
+watch only in a copy of the process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EMITTED: Mapping[CodeType, str] = {
     AttemptCollector.emit_batch.__code__: "batch",
     AttemptCollector.emit_direct.__code__: "values",
 }
-"""Where tuples are emitted -> the parameter that holds them."""
+"""Code that emits tuples -> the parameter that holds them."""
 READ, ENDED = StateSession.read.__code__, BatchBoltExecutor.drop.__code__
 CLOCKS = (
     "time",
@@ -48,7 +48,7 @@ CLOCKS = (
 CALENDAR = {
     *("time.time()", "time.time_ns()", "datetime.now()", "datetime.utcnow()", "datetime.today()", "date.today()"),
 }
-"""Calls that say what time it is, whatever they are given, and not how much has passed."""
+"""Calls that return the time of day, and not how much time has passed."""
 OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_socket", "gethostname")}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 EFFECTS = (
@@ -58,21 +58,21 @@ EFFECTS = (
 CREATING, REMOVING = ("open", "os.mkdir"), ("os.remove", "os.rmdir")
 NAMING = {"os.rename": (0, 1), "os.link": (0, 1), "os.symlink": (1,)}
 NAMING |= dict.fromkeys(("os.truncate", "os.chmod", "os.chown"), (0,))
-"""Effects on what has names -> which of their arguments those are."""
+"""Effects on paths -> the indexes of the arguments that are paths."""
 IN_MEMORY = (":memory:", "")
-"""What SQLite takes for a database without a file that anybody else may open."""
+"""Names of SQLite databases that no other process can open."""
 CONNECTIONS = ("socket.connect", "socket.sendto", "subprocess.Popen", "sqlite3.connect")
-"""Effects, but for a spout, which has to reach its input."""
+"""Effects, except in a spout, which has to reach its input."""
 CALLS_OF_SPOUTS = (SpoutKind, SpoutCalls, BatchEmitter)
-"""What calls the code of a spout."""
+"""Classes that call the code of a spout."""
 
 
 class Sighting(NamedTuple):
     """Something that user code did.
 
     Attributes:
-        what: it did, such as "random.random()".
-        component_id: the component whose code it was; "" if that is not known.
+        what: the call or effect, such as "random.random()".
+        component_id: the component whose code did it; "" if it is not known.
         place: file and line.
     """
 
@@ -83,13 +83,13 @@ class Sighting(NamedTuple):
 
 @dataclass(slots=True)
 class Sightings:
-    """All that was seen.
+    """Everything that was seen.
 
     Attributes:
-        draws: calls whose answers no replay repeats.
-        effects: what reaches outside.
-        changed: what was emitted, and changed afterwards.
-        reads: (state, field) -> where it was read first.
+        draws: calls whose results a replay does not repeat.
+        effects: effects outside the topology.
+        changed: values that were changed after they were emitted.
+        reads: (state, field) -> file and line where it was read first.
     """
 
     draws: list[Sighting] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Sightings:
 
 
 class Watch:
-    """Watches the calling thread, whenever it is entered.
+    """Watches the calling thread inside a ``with`` block.
 
     Args:
         components: class of a component -> its id.
@@ -123,7 +123,7 @@ class Watch:
     ) -> None:
         sys.setprofile(None)
         self._is_on = False
-        for path, effects in self._created.items():  # what was created and is gone again was a scratch file
+        for path, effects in self._created.items():  # a file that was created and is gone was a scratch file
             for seen in effects if os.path.lexists(path) else ():
                 _note(self.seen.effects, seen)
         self._created.clear()
@@ -153,7 +153,7 @@ class Watch:
                 _note(self._effects_on(event, arguments), self._sighting(what, user))
 
     def _effects_on(self, event: str, arguments: tuple[Any, ...]) -> list[Sighting]:
-        """Returns where an effect is noted: with a file or folder that the transaction has created, or as seen."""
+        """Returns the list for an effect: that of a file or folder the transaction has created, or all effects."""
         if event in CREATING and (path := _absolute(event, arguments)) and not os.path.lexists(path):
             return self._created.setdefault(path, [])
         if event in CREATING or event in REMOVING:
@@ -169,7 +169,7 @@ class Watch:
         return self.seen.effects
 
     def _is_created(self, name: str) -> bool:
-        """Returns whether the transaction has created a file or folder, or a folder around it."""
+        """Returns whether the transaction has created the file or folder, or a folder around it."""
         return name in self._created or any(name.startswith(f"{folder}/") for folder in self._created)
 
     def _sighting(self, what: str, frame: FrameType) -> Sighting:
@@ -178,7 +178,7 @@ class Watch:
     def _emitted(self, frame: FrameType, values: Any) -> None:
         user, _ = _caller(frame, past_ours=True)
         if user is not None and isinstance(values, Collection) and not isinstance(values, (str, bytes)):
-            with suppress(Exception):  # what cannot travel is refused by the collector
+            with suppress(Exception):  # the collector refuses values that cannot travel
                 copy = own_copy(list(values))
                 self._held.append((values, copy, self._sighting("emit", user)))
 
@@ -190,7 +190,7 @@ class Watch:
         self._held.clear()
 
     def _component(self, frame: FrameType | None) -> str:
-        """Returns the component whose code is in the stack: the bolt of the innermost task, or else by its class."""
+        """Returns the component whose code runs: the bolt of the innermost task, or a component found by its class."""
         executor = _held_by(frame, BatchBoltExecutor)
         if executor is not None:
             return str(executor.component_id)
@@ -202,7 +202,7 @@ class Watch:
 
 
 def _held_by(frame: FrameType | None, *kinds: type) -> Any:
-    """Returns the innermost object of these kinds whose method is in the stack; None if there is none."""
+    """Returns the innermost object of these types whose method is on the stack; None if there is none."""
     while frame is not None:
         own = frame.f_locals.get("self")
         if isinstance(own, kinds):
@@ -212,7 +212,7 @@ def _held_by(frame: FrameType | None, *kinds: type) -> Any:
 
 
 def drawn_by(function: Callable[..., Any]) -> str:
-    """Returns what a builtin function draws, as it is called; "" if its answer depends on its arguments alone."""
+    """Returns a call as text, such as "time.time()"; "" if the function's result depends on its arguments alone."""
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     module = getattr(function, "__module__", None) or type(owner).__module__
     if module == "time" and name in CLOCKS:
@@ -238,7 +238,7 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:
 
 
 def _absolute(event: str, arguments: tuple[Any, ...]) -> str:
-    """Returns the path that is created; "" if it may count from a folder's descriptor."""
+    """Returns the absolute path that is created; "" if it may be relative to a folder's descriptor."""
     path, mode, folder = arguments
     if not isinstance(path, (str, bytes, os.PathLike)):
         return ""
@@ -256,9 +256,9 @@ def _note(seen: list[Sighting], noted: Sighting) -> None:
 
 
 def _caller(frame: FrameType | None, *, past_ours: bool = False) -> tuple[FrameType | None, str]:
-    """Returns the user's frame that a call came from, and what of a library it called; None if it is not the user's.
+    """Returns the user's frame that made a call, and the library function in between; None if our code made it.
 
-    With `past_ours`, frames of txbatch are passed over, too.
+    With `past_ours`, frames of txbatch are skipped, too.
     """
     through = ""
     while frame is not None:

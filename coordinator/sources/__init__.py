@@ -1,7 +1,7 @@
-"""Sources: spouts over inputs people have, and the formats that make tuples of their records.
+"""Sources: spouts that read inputs people have, and the formats that make tuples of their records.
 
-Kafka has a room of its own, `coordinator.sources.kafka`, since it needs an extra. What any spout has to offer is
-defined in `coordinator/spouts/`; here are only spouts that read something.
+Kafka has its own package, `coordinator.sources.kafka`, since it needs an extra. The interfaces of spouts are defined
+in `coordinator/spouts/`.
 """
 
 from typing import TYPE_CHECKING

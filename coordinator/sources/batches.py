@@ -1,8 +1,8 @@
-"""Batches that a Python program makes on the driver, as transactions: one each, in the order in which they come.
+"""Batches that a Python program makes on the driver: each becomes one transaction, in order.
 
-A batch is stored with its transaction before it is emitted, so a replay, also by a later run, emits that very batch and
-asks the program for nothing. It is forgotten once a later one is committed. So batches are bounded; what is larger is
-better read on the executors, by `DataFrameBatches` or a spout of your own.
+A batch is stored with its transaction before it is emitted, so a replay, even by a later run, emits the stored batch
+and does not ask the program. The batch is deleted once a later one is committed. So the size of a batch is bounded;
+larger data is better read on the executors, by `DataFrameBatches` or a spout of your own.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from state.troubles import Trouble
 from state.values.own_copy import own_copy
 
 MAX_BATCH_BYTES = 4 * 1024 * 1024
-"""Largest packed batch: each is stored, and travels to every task that emits."""
+"""Largest size of a packed batch: it is stored, and sent to every task that emits."""
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Batch = Sequence[Row] | None
-"""The rows of a transaction; None if there is nothing just now."""
+"""The rows of a transaction; None if there is no batch yet."""
 
 
 class Batches(ITransactionalSpout):
-    """Rows of batches that an iterable gives; one transaction a batch, ending with the iterable.
+    """Rows of batches from an iterable: one transaction per batch; the input ends with the iterable.
 
     Args:
-        make: makes the iterable (driver, once a run). With a parameter that has no default it is given the number of
-            batches that earlier runs have taken, and returns those after them. Without one it returns them all from
-            the beginning, and those that were taken are compared with what was: a difference ends the start by name.
-            A batch is a list of rows, a row a list or tuple of plain values; None says that there is nothing just now.
-            The run waits for each: an iterable that has to wait for its next batch gives None meanwhile.
+        make: makes the iterable (driver, once a run). If it has a parameter without a default, it is called with the
+            number of batches that earlier runs have taken, and returns the batches after those. Otherwise it returns
+            all batches from the beginning; a run is refused if the ones already taken have changed. A batch is a list
+            of rows; a row is a list or tuple of plain values. The run waits for each batch: an iterable that has to
+            wait for its next batch yields None meanwhile.
         fields: names of a row's values.
 
     Raises:
@@ -59,7 +59,7 @@ class Batches(ITransactionalSpout):
         declarer.declare(self.fields)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
-        assert self.make is not None  # it is left out of what is shipped only
+        assert self.make is not None  # only the shipped copy lacks it
         return BatchesCoordinator(self.make, self.fields, context.topology_id)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
@@ -72,7 +72,7 @@ class Batches(ITransactionalSpout):
         return f"batches of {self._name}, fields {', '.join(map(repr, self.fields))}"
 
     def __getstate__(self) -> dict[str, Any]:
-        # batches are made on the driver, by functions that may hold what does not pickle
+        # batches are made on the driver, by functions that need not pickle
         return {**self.__dict__, "make": None}
 
 
@@ -80,7 +80,7 @@ class BatchesCoordinator(SpoutCoordinator):
     """Takes batch by batch; metadata: a digest of all batches so far, the rows, and how many batches (driver).
 
     Args:
-        make: as of `Batches`.
+        make: see `Batches`.
         fields: names of a row's values.
         topology_id: for messages.
     """
@@ -125,14 +125,14 @@ class BatchesCoordinator(SpoutCoordinator):
         return self._has_ended and self._held is None
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        """What is read from its beginning is compared by `resume`; what begins at a number cannot be."""
+        """Returns None for other input if `make` takes a number: nothing can be compared; else `resume` compares."""
         return InputChange() if former.is_same or not self._resumes else None
 
     def estimated_bytes(self, metadata: Any) -> int:
         return len(pack_exact(metadata))
 
     def close(self) -> None:
-        close = getattr(self._batches, "close", None)  # of a generator
+        close = getattr(self._batches, "close", None)  # generators have one
         if close is not None:
             close()
 
@@ -145,7 +145,7 @@ class BatchesCoordinator(SpoutCoordinator):
         return iter(made)
 
     def _pull(self) -> None:
-        """Asks for the next batch unless one is held."""
+        """Takes the next batch from the iterable, unless one is waiting to be cut."""
         if self._held is not None or self._has_ended:
             return
         try:
@@ -188,13 +188,13 @@ class BatchesCoordinator(SpoutCoordinator):
         return rows
 
     def _row(self, where: str, number: int, row: Row) -> list[Any]:
-        """Returns a row as it is stored and emitted: what is an integer to NumPy or an enumeration becomes an int."""
+        """Returns a row as it is stored and emitted; for example, a NumPy integer becomes an int."""
         if not isinstance(row, list | tuple) or len(row) != len(self._fields):
             raise SourceError(
                 f"{where} has the row {cut(row)}, which is not a list of {len(self._fields)} values, as the fields "
                 f"{list(self._fields)} ask for"
             )
-        names: Any = getattr(row, "_fields", None) or getattr(row, "__fields__", self._fields)  # as of Spark's Row
+        names: Any = getattr(row, "_fields", None) or getattr(row, "__fields__", self._fields)  # for Spark's Row
         if {*names} == {*self._fields} and tuple(names) != self._fields:
             raise SourceError(
                 f"{where} has the row {cut(row)}, whose names are in another order than the fields {list(self._fields)}"
@@ -209,11 +209,11 @@ class BatchesCoordinator(SpoutCoordinator):
         return values
 
     def _stored(self, last_txid: int, last: Any) -> tuple[int, int]:
-        """Returns how many batches were taken, which among several inputs are fewer than txids, and their digest."""
+        """Returns how many batches were taken (fewer than txids, among several inputs), and their digest."""
         match last:
             case None if not last_txid:
                 return 0, 0
-            case [int(digest), list(_)]:  # of a version that did not count
+            case [int(digest), list(_)]:  # from a version that did not count
                 return last_txid, digest
             case [int(digest), list(_), int(taken)]:
                 return taken, digest
@@ -227,10 +227,10 @@ class BatchesCoordinator(SpoutCoordinator):
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns a batch in words: how many rows, and the first of them.
+    """Returns a batch in words: the number of rows, and the first row.
 
     Raises:
-        SourceError: it is not the metadata of a batch.
+        SourceError: the metadata is not that of a batch.
     """
     match metadata:
         case [int(_), list(rows), *_]:
@@ -240,10 +240,10 @@ def words_of(metadata: Any) -> list[str]:
 
 
 def _takes_a_number(make: Callable[..., Any]) -> bool:
-    """Returns whether it has to be given something."""
+    """Returns whether a function has a parameter without a default."""
     try:
         parameters = inspect.signature(make).parameters.values()
-    except ValueError:  # some of C have none to show
+    except ValueError:  # some C functions have no signature
         return False
     return any(each.default is each.empty and each.kind in POSITIONAL for each in parameters)
 

@@ -1,8 +1,8 @@
 """Any Spark DataFrame as a source: cut by ranges of a column, by files, or by snapshot versions.
 
-Spark says once, when a run begins, what there is to read (the catalogue); transactions are units of it. Rows are
-read by Spark and go to the bolts on the executors. A row that is read again has to be the same: how many rows a unit
-has is known when it is cut, and a digest of them is stored before anything of them is committed.
+When a run begins, Spark lists the whole input once, as a catalogue of units; a transaction is one unit. Spark reads
+the rows and gives them to the bolts on the executors. Rows that are read again have to be the same: a unit's number of
+rows is known when it is cut, and their digest is stored before the transaction commits.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from state.printable import counted
 from state.values.whole import is_whole
 
 ESTIMATED_ROW_BYTES = 100
-"""What a row is taken to weigh, to keep waves within memory; nobody knows before it is read."""
+"""Assumed size of a row, to keep waves within memory; the real size is unknown before it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRanges:
     """Cuts by ranges of a column of integers, dates or timestamps without NULLs; equal values stay together.
 
-    Rows that join later must have a higher value than all that were read: numbers given out in order, moments of
-    arrival. Rows that join below are named at the next start.
+    Rows that join later must have a higher value than all rows that were read; serial numbers and times of arrival do.
+    Rows that join with a lower value are reported at the next start.
 
     Attributes:
-        column: its name; it need not be one of those emitted.
-        width: of a range: an integer for integers, a timedelta for timestamps, of whole days for dates. Ranges begin
-            at multiples of it, and those without rows are left out.
+        column: name of the column; it need not be emitted.
+        width: width of a range: an integer for integers, a timedelta for timestamps, whole days for dates. Ranges begin
+            at multiples of the width, and empty ranges are left out.
     """
 
     column: str
@@ -57,10 +57,10 @@ class ColumnRanges:
 class InputFiles:
     """Cuts by the files that a DataFrame over files reads, in the order of their names.
 
-    A file that joins later has to sort after all that were read; another one is named at the next start.
+    A file that joins later has to sort after all files that were read; otherwise it is reported at the next start.
 
     Attributes:
-        files_per_batch: files of a transaction.
+        files_per_batch: files per transaction.
     """
 
     files_per_batch: int = 1
@@ -75,12 +75,12 @@ class InputFiles:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Cuts by the versions of a table that keeps them, such as Delta or Iceberg: one transaction each.
+    """Cuts by the versions of a versioned table, such as Delta or Iceberg: one transaction per version.
 
-    `DataFrameBatches` is then given a function of session and version, which reads what that version added.
+    The source of `DataFrameBatches` is then a function of session and version, which reads the rows that version added.
 
     Attributes:
-        existing: function of the session that lists the versions there are, ascending.
+        existing: function of the session that returns the existing versions, ascending.
     """
 
     existing: Callable[[Any], Sequence[int]]
@@ -94,15 +94,15 @@ Cut = ColumnRanges | InputFiles | Versions
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one transaction reads.
+    """The part of the input that one transaction reads.
 
     Attributes:
         kind: how it was cut, in words.
-        first, last: the keys it reads, both included: values of the column as integers (days, microseconds), names of
-            files, versions.
-        row_count: how many rows they have; None if that is not known before they are read.
-        through: of everything up to its end: rows (or versions), and a digest of the files (or versions), or the sum of
-            a hash of every row's key.
+        first, last: its first and last key: a value of the column as an integer (days, microseconds), the name of a
+            file, or a version.
+        row_count: how many rows it has; None if that is not known before they are read.
+        through: (count, digest) of everything up to its end: the number of rows or versions, and a digest of the files
+            or versions, or the sum of a hash of every row's key.
     """
 
     kind: str
@@ -113,10 +113,10 @@ class Unit:
 
     @classmethod
     def from_plain(cls, plain: Any, topology_id: str) -> Unit:
-        """Restores what `to_plain` gave.
+        """Restores a unit from `to_plain`.
 
         Raises:
-            SourceError: it is the metadata of another kind of spout.
+            SourceError: the data is the metadata of another kind of spout.
         """
         match plain:
             case [str(kind), (int() | str()) as first, (int() | str()) as last, row_count, [int(count), int(digest)]]:
@@ -132,10 +132,10 @@ class Unit:
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns what a transaction read of a DataFrame in words.
+    """Returns in words which part of a DataFrame a transaction read.
 
     Raises:
-        SourceError: it is not the metadata of a part of a DataFrame.
+        SourceError: the metadata is not a part of a DataFrame.
     """
     unit = Unit.from_plain(metadata, "")
     rows = "" if unit.row_count is None else f", {counted(unit.row_count, 'row')}"
@@ -144,11 +144,11 @@ def words_of(metadata: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What there is to read.
+    """The units of an input, seen from a position.
 
     Attributes:
-        behind: of everything up to the position, as `Unit.through`.
-        ahead: the units after it, ascending.
+        behind: (count, digest) of everything up to the position, see `Unit.through`.
+        ahead: the units after the position, ascending.
     """
 
     behind: tuple[int, int]
@@ -156,26 +156,26 @@ class Catalogue:
 
 
 class FrameReader(Protocol):
-    """What Spark answers (driver); see `coordinator.engines.spark.intake.frame_reader`."""
+    """Asks Spark for the catalogue (driver); see `coordinator.engines.spark.intake.frame_reader`."""
 
     def catalogue(self, after: int | str | None) -> Catalogue:
-        """Returns what there is, with the position after a key.
+        """Returns the catalogue, as seen from the position after a key.
 
         Raises:
-            SourceError, TopologyError: it cannot be cut so.
+            SourceError, TopologyError: the DataFrame cannot be cut in this way.
         """
 
 
 class DataFrameBatches(RowSpout):
-    """Rows of a Spark DataFrame, one transaction a range, a few files, or a version; finite.
+    """Rows of a Spark DataFrame; a transaction is a range, a few files, or a version. Finite.
 
-    What is there when a run begins is read; what joins later is read by the next run. The catalogue costs a pass over
-    the column, or over the files, when a run begins. A timestamp becomes a datetime in UTC, a struct a dict.
+    A run reads the rows that exist when it begins; rows that join later are left to the next run. The catalogue costs a
+    pass over the column, or over the files, at each start. A timestamp becomes a datetime in UTC, a struct a dict.
 
     Args:
         source: a DataFrame, or a function of a SparkSession that makes it (of session and version for `Versions`).
         columns: names of the columns that become the fields of the tuples, in order.
-        cut: what a transaction is.
+        cut: how the DataFrame is cut into transactions.
 
     Raises:
         TopologyError: a parameter cannot be used.
@@ -215,7 +215,7 @@ class DataFrameBatches(RowSpout):
         return f"DataFrame of columns {', '.join(map(repr, self.columns))}, cut {self.cut}"
 
     def __getstate__(self) -> dict[str, Any]:
-        # executors are fed with rows; sessions and DataFrames live on the driver
+        # executors get rows; sessions and DataFrames stay on the driver
         return {**self.__dict__, "_reader": None, "source": None, "cut": str(self.cut)}
 
 
@@ -251,7 +251,7 @@ class DataFrameCoordinator(SpoutCoordinator):
         return self._next(self.run_so_far.last) is None
 
     def compare(self, former: FormerInput) -> InputChange:
-        """Returns what is different about the rows, files or versions that were read."""
+        """Returns how the rows, files or versions that were read have changed."""
         if former.last is None:
             return InputChange()
         unit = self._unit(former.last)

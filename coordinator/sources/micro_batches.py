@@ -1,8 +1,8 @@
-"""Micro-batches of a Structured Streaming query as transactions: one each, numbered by the query.
+"""Micro-batches of a Structured Streaming query: each becomes one transaction, numbered by the query.
 
-Spark repeats a batch whose end its checkpoint does not know of. Which batch a transaction was made of is stored with
-it, so a repeated batch is known again; and what Spark's numbering alone cannot tell, a checkpoint that was replaced,
-restored or cleared, is refused by name.
+Spark repeats a batch if its checkpoint has not recorded the end. Each transaction is stored with the identity of its
+batch, so a repeated batch is recognised. A checkpoint that was replaced, restored or cleared, which Spark's batch
+numbers alone would not reveal, is refused by name.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class MicroBatch:
     """One batch of a streaming query.
 
     Attributes:
-        query_id: of the query; it lives in the checkpoint, and a new checkpoint has another one.
-        batch_id: its number in the query, from 0.
-        plan_digest: of what the checkpoint says the batch is made of, and when that was decided.
+        query_id: id of the query; it is kept in the checkpoint, and a new checkpoint has a new id.
+        batch_id: the batch's number in the query, from 0.
+        plan_digest: digest of the checkpoint's record of the batch: its content, and when that was planned.
     """
 
     query_id: str
@@ -35,10 +35,10 @@ class MicroBatch:
 
     @classmethod
     def from_plain(cls, plain: Any, topology_id: str) -> MicroBatch:
-        """Restores what `to_plain` gave.
+        """Restores a batch from `to_plain`.
 
         Raises:
-            SourceError: it is the metadata of another kind of spout.
+            SourceError: the data is the metadata of another kind of spout.
         """
         match plain:
             case [str(query_id), int(batch_id), int(plan_digest)]:
@@ -54,16 +54,16 @@ class MicroBatch:
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns the query and the batch that a transaction was.
+    """Returns the query and the batch of a transaction, in words.
 
     Raises:
-        SourceError: it is not the metadata of a micro-batch.
+        SourceError: the metadata is not that of a micro-batch.
     """
     return [str(MicroBatch.from_plain(metadata, ""))]
 
 
 class MicroBatches(RowSpout):
-    """Rows of the micro-batches that `exactly_once` is given by `writeStream.foreachBatch`.
+    """Rows of the micro-batches that `writeStream.foreachBatch` passes to `exactly_once`.
 
     A timestamp becomes a datetime in UTC, a struct a dict, an array a list.
 
@@ -79,7 +79,7 @@ class MicroBatches(RowSpout):
         self._coordinator: MicroBatchCoordinator | None = None
 
     def bound(self, coordinator: MicroBatchCoordinator) -> MicroBatches:
-        """Returns the same spout for one run, which gets its batches from the caller; used by `exactly_once`."""
+        """Returns the same spout for one run, with the caller's coordinator; used by `exactly_once`."""
         made = type(self)(self.columns)
         made._coordinator = coordinator  # noqa: SLF001 - its own class
         return made
@@ -105,12 +105,12 @@ class MicroBatches(RowSpout):
 
 
 def fingerprint_of(query_id: str) -> str:
-    """Returns how a topology that is bound to a query remembers it."""
+    """Returns the fingerprint of a topology that is bound to a query."""
     return f"structured streaming query {query_id}"
 
 
 class MicroBatchCoordinator(SpoutCoordinator):
-    """Cuts a transaction of each batch it is offered, and says of each whether it may (driver).
+    """Makes a transaction of each batch that it accepts (driver).
 
     Args:
         query_id: the query the topology is bound to.
@@ -132,17 +132,17 @@ class MicroBatchCoordinator(SpoutCoordinator):
         self._last = None if last is None else MicroBatch.from_plain(last, self._topology_id)
 
     def txid_of(self, batch: MicroBatch, committed_txid: int) -> int:
-        """Returns the transaction of a batch; one that is not cut yet is, when the run asks for more.
+        """Returns the txid of a batch; a new batch is cut when the run asks for its next transaction.
 
         Args:
-            batch: what Spark calls for now.
+            batch: the batch that Spark passes now.
             committed_txid: the last committed transaction.
 
         Returns:
-            Its txid; at or below `committed_txid` if there is nothing left to do.
+            The txid; at or below `committed_txid` if there is nothing left to do.
 
         Raises:
-            SourceError: it neither follows the last transaction nor is it that; nothing of it may be committed.
+            SourceError: the batch is neither the last one nor the one after it, so it must not be committed.
         """
         last = self._last
         if last is None or last.query_id != batch.query_id:
@@ -169,7 +169,7 @@ class MicroBatchCoordinator(SpoutCoordinator):
         return self._last.to_plain()
 
     def compare(self, former: FormerInput) -> InputChange:
-        """Returns what follows from another query: nobody but the user knows where it begins to read."""
+        """Returns what may be skipped or repeated with another query: only the user knows where it begins to read."""
         if former.last is None or former.is_same:
             return InputChange()
         last = MicroBatch.from_plain(former.last, self._topology_id)

@@ -1,1 +1,1 @@
-"""Tries a user's code and commits nothing: one bolt on some tuples, a dry run of some batches, one batch again."""
+"""Tries users' code without committing anything: one bolt on some tuples, a dry run of batches, one batch again."""

@@ -26,7 +26,7 @@ class BoltTrial:
     Attributes:
         batches: for each batch, (stream id, values) of every tuple that the bolt emitted.
         states: state name -> its contents after the last batch, decoded as declared.
-        dead_letters: what the bolt refused with `dead_letter`, in order; `txid` is the number of the batch, from 1.
+        dead_letters: the bolt's dead letters, in order; `txid` is the number of the batch, from 1.
     """
 
     batches: tuple[tuple[Emission, ...], ...]
@@ -66,7 +66,7 @@ def run_bolt(
 ) -> BoltTrial:
     """Runs one bolt over batches, each a transaction, in one process and a few milliseconds; called by users' tests.
 
-    The bolt is pickled, prepared, fed and finished as on a cluster, with one task and no bolt downstream.
+    The bolt is pickled and called as on a cluster, with one task and no bolt downstream.
 
         trial = run_bolt(CountWords(), [["to be or"], ["not to be"]], fields=["line"])
         assert ["to", 2] in trial.emitted()
@@ -75,7 +75,7 @@ def run_bolt(
         bolt: a batch bolt, a committer or a basic bolt.
         batches: the rows of each transaction; transactions are committed in this order.
         fields: names of the values of a row.
-        conf: the configuration handed to `prepare`.
+        conf: the configuration that `prepare` receives.
 
     Raises:
         UserCodeError: the bolt raised; the message has the traceback.

@@ -1,7 +1,7 @@
-"""Runs a transaction again from the metadata that is kept of it, in one process, and commits nothing.
+"""Runs a transaction again from its stored metadata, in one process, and commits nothing.
 
-It is the way a run takes after a crash: metadata is stored, the transaction is not committed, so the spout emits
-exactly that batch again. Only here the server is one in memory, which is forgotten afterwards.
+It works like a run after a crash: metadata is stored, the transaction is not committed, so the spout emits exactly that
+batch again. Here, however, the server is in memory, and is dropped afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NONCE = "0" * 32
 
 
 def why_not(topology: Topology, known: KnownTransaction) -> str:
-    """Returns why a transaction cannot be run again, "" if it can."""
+    """Returns why a transaction cannot be run again; "" if it can."""
     return _why_not_with(topology) or _why_not(known)
 
 
@@ -65,17 +65,17 @@ def _why_not(known: KnownTransaction) -> str:
 def rerun_dry(
     topology: Topology, known: KnownTransaction, before: KnownTransaction, stored: FoundTopology
 ) -> Iterator[DryBatch]:
-    """Returns what yields a transaction as it runs again, on this thread; user code acts again outside declared state.
+    """Returns an iterator that runs a transaction again, on this thread, with all effects of user code.
 
     Args:
-        topology: what the factory returns, with the same input.
+        topology: the topology from the factory, with the same input.
         known: the record of the transaction.
-        before: the record of the one below it.
-        stored: the topology's metadata now; its input and the numbers of republished batches are used.
+        before: the record of the transaction below it.
+        stored: the stored topology; its input and its republished batches are used.
 
     Raises:
-        TopologyError: it cannot be run again; see `why_not`.
-        TransactionError: when it is asked for; the transaction fails, as an attempt of a run would.
+        TopologyError: the transaction cannot be run again; see `why_not`.
+        TransactionError: from the iterator, if the transaction fails, as an attempt of a run would.
     """
     if why := why_not(topology, known):
         raise TopologyError(f"txid {known.txid} of topology {topology.topology_id!r} cannot be run again: {why}")
@@ -102,7 +102,7 @@ def _run_again(topology: Topology, txid: int, source: str, entries: Mapping[str,
 
 
 def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns metadata fields as a server would hold them just before the transaction was committed."""
+    """Returns the metadata fields that a server would hold just before the transaction is committed."""
     entries = {metadata_field(scope, known.txid): value for scope, value in known.metadata.items()}
     if known.txid > 1:
         below = {COORDINATOR_SCOPE: known.metadata[COORDINATOR_SCOPE], **before.metadata}

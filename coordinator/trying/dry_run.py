@@ -1,7 +1,7 @@
-"""Runs the first batches of a topology in this process, and keeps what every component emitted and would write.
+"""Runs the first batches of a topology in this process, and returns the tuples and writes of every component.
 
-Nothing leaves the process: state is in memory, empty at the start, and gone at the end; sources are read from their
-beginning, and never hear that anything was committed.
+Nothing leaves the process: state is in memory, empty at the start, and dropped at the end; sources are read from their
+beginning, and are never notified of commits.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from state.values.value_form import ValueForm, form_of
 
 @dataclass(frozen=True, slots=True)
 class DryComponent:
-    """What one component emitted for one batch.
+    """The tuples that one component emitted for one batch.
 
     Attributes:
         kind: "spout", "bolt" or "committer".
-        class_name: of the user's object.
+        class_name: class of the user's object.
         emitted: (stream id, values) of every tuple, by task.
     """
 
@@ -53,7 +53,7 @@ class DryChange:
     Attributes:
         operation: "put", "increment", "delete" or "append".
         field: the field, or the member of a set; "" for a value or a list.
-        value: the new value, the amount, or what is appended; None for a deletion.
+        value: the new value, the amount, or the appended item; None for a deletion.
     """
 
     operation: str
@@ -63,14 +63,14 @@ class DryChange:
 
 @dataclass(frozen=True, slots=True)
 class DryWrites:
-    """What the tasks of a committer would write to one state.
+    """The changes that the tasks of a committer would write to one state.
 
     Attributes:
         component_id: the committer.
-        state: its name.
+        state: name of the state.
         key: Redis key of the state, or of one part of it.
-        redis_type: as in the reply to TYPE.
-        changes: task by task, and by kind of change.
+        redis_type: the type that Redis gives the key.
+        changes: the changes, task by task, and by kind of change.
     """
 
     component_id: str
@@ -85,11 +85,11 @@ class DryBatch:
     """One batch on its way through the whole topology.
 
     Attributes:
-        txid: of its transaction, from 1.
-        components: what each component emitted, in flow order.
-        writes: what the committers would write; None if their phase was not run.
-        dead_letters: what was refused; none if the commit phase was not run.
-        expired_parts: how many parts and fields of states had expired when they were written, by the clock of now.
+        txid: the transaction, from 1.
+        components: the components' tuples, in flow order.
+        writes: the committers' changes; None if the commit phase was not run.
+        dead_letters: the dead letters; none if the commit phase was not run.
+        expired_parts: how many parts and fields of states had already expired when they were written.
     """
 
     txid: int
@@ -102,8 +102,8 @@ class DryBatch:
 def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator[DryBatch]:
     """Yields the first batches of a topology, each as soon as it has run (driver).
 
-    A batch that fails is yielded as far as it came, and then its error is raised. A topology with external effects
-    stops before the commit phase. The input may have fewer batches, or none for now.
+    A batch that fails is yielded as far as it got, and then its error is raised. A topology with external effects stops
+    before the commit phase. The input may have fewer batches, or none yet.
 
     Args:
         topology: a transactional topology whose source can be read from this process.
@@ -111,7 +111,7 @@ def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator
 
     Raises:
         TopologyError: this topology cannot be run dry; the message says why.
-        TransactionError: what a run would raise, such as `UserCodeError` with component, tuple and traceback.
+        TransactionError: a batch fails as in a run, for example with a `UserCodeError` with component and traceback.
     """
     checked = runnable(topology)
     has_effects = any(component.has_external_effects for component in checked.components)
@@ -125,7 +125,7 @@ def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator
 
 
 def runnable(topology: Topology | PlainTopology) -> Topology:
-    """Returns a topology that can be run dry; refuses any other with a TopologyError that says why."""
+    """Returns the topology if it can be run dry; otherwise raises a TopologyError that says why it cannot."""
     if isinstance(topology, PlainTopology):
         raise TopologyError(
             f"topology {topology.topology_id!r} is a plain one: its bolts write where they like, so it cannot be run "
@@ -142,7 +142,7 @@ def runnable(topology: Topology | PlainTopology) -> Topology:
 
 
 def _whole(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:
-    """Yields batches that run to the end of their commit phase; each is then published to the memory of this run."""
+    """Yields batches that run through both phases; each is then published to this run's state in memory."""
     for txid in range(1, batches + 1):
         yield from whole_batch(run, topology, txid)
         if run.statistics.last_txid < txid:
@@ -160,7 +160,7 @@ def whole_batch(run: TransactionalRun, topology: Topology, txid: int) -> Iterato
     expired_before = run.statistics.expired_parts
     try:
         while run.statistics.last_txid < txid and run.tick():
-            pass  # bounded: what it publishes is at hand
+            pass  # bounded: it has what it publishes
     except TransactionError:
         yield batch
         raise
@@ -170,14 +170,14 @@ def whole_batch(run: TransactionalRun, topology: Topology, txid: int) -> Iterato
 
 
 def _processed(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:
-    """Yields batches after the processing phase, which alone is run."""
+    """Yields batches that run only through the processing phase."""
     yield from _moved(run, topology, 1)
     for held in run.held()[:batches]:
         yield DryBatch(held.attempt.txid, _components(run, topology, held.attempt.txid))
 
 
 def _moved(run: TransactionalRun, topology: Topology, txid: int) -> Iterator[DryBatch]:
-    """Moves the run until nothing more happens; if that fails, yields the batch as far as it came."""
+    """Advances the run until it is idle; if it fails, yields the batch as far as it got."""
     try:
         run.run_until_idle()
     except TransactionError:
@@ -218,7 +218,7 @@ def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWr
 
 
 def _changes(writes: StateWrites, form: ValueForm | None) -> Iterator[DryChange]:
-    """Yields the changes of one task, with values as the committer gave them."""
+    """Yields the changes of one task, with the values that the committer wrote."""
 
     def given(value: Any) -> Any:
         return value if form is None else form.from_stored(value)
@@ -236,7 +236,7 @@ def _changes(writes: StateWrites, form: ValueForm | None) -> Iterator[DryChange]
 
 
 def _added_up(changes: Sequence[DryChange]) -> list[DryChange]:
-    """Returns the changes with one for each field, whichever tasks and calls it is made of; all of what is appended."""
+    """Returns changes with those of several tasks and calls combined for each field; appends stay separate."""
     found: dict[Any, DryChange] = {}
     for place, change in enumerate(changes):
         key = place if change.operation == "append" else (change.operation, change.field)

@@ -17,16 +17,16 @@ from state.printable import counted, one_line, table_lines
 CELL_MAX = 60
 """Longest text of a cell on a terminal, in characters."""
 BATCHES_MAX = 100
-"""Most transactions in which it looks for rows."""
+"""How many transactions are searched for rows at most."""
 
 
 class FirstRows(NamedTuple):
     """Some rows, as a terminal and a notebook show them.
 
     Attributes:
-        fields: their names.
-        rows: their values.
-        origin: what was read for them.
+        fields: names of the fields.
+        rows: the rows' values.
+        origin: the source, and how much of it was read.
     """
 
     fields: tuple[str, ...]
@@ -34,7 +34,7 @@ class FirstRows(NamedTuple):
     origin: str
 
     def show(self) -> None:
-        """Shows them where Python runs: in a notebook, in IPython, or on standard output."""
+        """Shows the rows in a notebook or IPython, if there is one, otherwise on standard output."""
         ipython: Any = sys.modules.get("IPython")
         if ipython is not None and ipython.get_ipython() is not None:
             import_module("IPython.display").display(self)
@@ -53,7 +53,7 @@ class FirstRows(NamedTuple):
         return f"{counted(len(self.rows), 'row')} of {self.origin}"
 
     def _types(self) -> Sequence[str]:
-        """Returns the types of each field's values, as far as they are shown."""
+        """Returns the types of each field's shown values."""
         columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.fields)
         return [" | ".join(sorted({type(value).__name__ for value in column})) or "-" for column in columns]
 
@@ -62,7 +62,7 @@ def first_rows(topology: Topology, component_id: str, most: int) -> FirstRows:
     """Returns the first rows that a component emits on its default stream.
 
     Raises:
-        TopologyError, TransactionError: as `dry_run`.
+        TopologyError, TransactionError: see `dry_run`.
     """
     (component,) = (each for each in topology.components if each.component_id == component_id)
     rows: list[list[Any]] = []

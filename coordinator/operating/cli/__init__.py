@@ -1,4 +1,4 @@
-"""The ``txbatch`` command; the only room of the packages that speaks to a terminal."""
+"""The ``txbatch`` command; the only package that writes to a terminal."""
 
 from coordinator.operating.cli.entry import main
 

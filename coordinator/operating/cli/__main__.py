@@ -1,4 +1,4 @@
-"""``python -m coordinator.operating.cli``, for where the ``txbatch`` script is not on the path."""
+"""Makes ``python -m coordinator.operating.cli`` work where the ``txbatch`` script is not on the path."""
 
 from coordinator.operating.cli.entry import main
 

@@ -1,6 +1,6 @@
-"""The commands of ``txbatch``, by what they are for; each is imported when it is asked for.
+"""The commands of ``txbatch``, grouped by purpose; each is imported when it is first needed.
 
-So ``txbatch --help`` waits for nothing, and a command for nothing that only others need.
+So ``txbatch --help`` imports none of them, and a command imports nothing that only others need.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ PLACES = {
         "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
     },
 }
-"""Purpose -> command -> where it is, and the beginning of its help."""
+"""Purpose -> command -> (its module and function, the beginning of its help)."""
 
 
 class Commands(Mapping[str, Any]):
-    """Name -> command; each is imported when it is first asked for."""
+    """Name -> command; each is imported when it is first looked up."""
 
     def __init__(self) -> None:
         self._places = {name: place for commands in PLACES.values() for name, (place, _) in commands.items()}
@@ -78,7 +78,7 @@ def _loaded(name: str, place: str) -> Any:
     try:
         found = getattr(importlib.import_module(f"coordinator.operating.cli.{module}"), attribute)
     except KeyboardInterrupt:
-        raise InterruptedError from None  # Typer has an answer of its own to the other
+        raise InterruptedError from None  # Typer handles KeyboardInterrupt in its own way
     if not isinstance(found, typer.Typer):
         found, command = typer.Typer(add_completion=False, rich_markup_mode=None), found
         found.command(name)(command)

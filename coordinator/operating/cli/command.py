@@ -1,6 +1,6 @@
 """Makes a command of a function, and holds the options that several commands take, each written once.
 
-Single options are types; those that belong together are values, of whose fields `command` makes options.
+Single options are types. Options that belong together are a dataclass; `command` makes an option of each field.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from state.redis_owner.reader import URL_VARIABLE
 SERVER = "Server and durability"
 SPARK = "Spark"
 WATCHING = "Watching"
-"""What options are for, as `txbatch run --help` groups them; see also `coordinator.operating.cli.run_options`."""
+"""Headings under which `txbatch run --help` groups options; see also `coordinator.operating.cli.run_options`."""
 _SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`]+)`")
 
 
 def option(*names: str, panel: str | None = None, **given: Any) -> Any:
-    """Returns an option; without names, it is called as its parameter.
+    """Returns an option; by default it is named after its parameter.
 
-    `panel` is the heading under which ``txbatch run --help`` lists it; the rest goes to `typer.Option`.
+    `panel` is the heading under which ``txbatch run --help`` lists it; other arguments go to `typer.Option`.
     """
     return typer.Option(*names, rich_help_panel=panel, **given)
 
@@ -125,13 +125,13 @@ class ServerOptions:
         return choose_server(self.redis, self.data_dir, allow_plaintext=self.allow_plaintext)
 
     def secrets(self) -> dict[str, str]:
-        """Returns what of the address nobody may see, as `secrets_in` does."""
+        """Returns the secret parts of the address; see `secrets_in`."""
         return secrets_in(self.redis or from_environment(URL_VARIABLE))
 
     def completed(self, text: str) -> str:
-        """Returns a message in which each suggested command in backticks repeats these options, to work as printed.
+        """Returns a message whose suggested commands, in backticks, have these options, so that they work as printed.
 
-        Most messages are written where nobody knows which server options the command line was given.
+        Most code that writes messages does not know the server options of the command line.
         """
         options = ""
         if self.redis is not None:
@@ -166,13 +166,13 @@ class EngineOptions(SparkOptions):
     ] = EngineName.SPARK
 
     def asked(self) -> dict[str, Any]:
-        """Returns what a run is asked for, as fields of a `RunRequest`."""
+        """Returns the options as fields of a `RunRequest`."""
         return {"master": self.master, "conf": self.settings(), "engine": self.engine}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """How a run logs: with either option, all that it says on standard error is log records."""
+    """How a run logs: with either option, everything on standard error is a log record."""
 
     log_format: Annotated[
         LogFormat | None,
@@ -195,7 +195,7 @@ class LogOptions:
 
     @property
     def is_given(self) -> bool:
-        """Whether standard error carries log records; otherwise the command speaks to a person at a terminal."""
+        """Whether standard error carries log records; otherwise it is for a person at a terminal."""
         return self.log_format is not None or self.log_level is not None
 
     def formatter(self, hidden: Mapping[str, str]) -> logging.Formatter:
@@ -209,12 +209,12 @@ ServesTyper = Callable[..., None]
 
 
 def command(body: Callable[..., int | None]) -> ServesTyper:
-    """Returns what typer is given: a function of all options, which reports what `body` raises and exits with its code.
+    """Returns a function for typer: it takes all options, reports the errors of `body`, and exits with its code.
 
     Args:
-        body: does the work; its parameters are keyword-only. One whose type is a dataclass, such as `ServerOptions`,
-            stands for an option of each of its fields. What it returns, None for 0, is the exit code. Every command
-            has ``--debug`` in addition.
+        body: does the work, and returns the exit code, or None for 0. Its parameters are keyword-only. A parameter
+            whose type is a dataclass, such as `ServerOptions`, stands for an option for each field. Every command also
+            has ``--debug``.
     """
     values: dict[str, type] = {}
     parameters: list[Parameter] = []
@@ -254,9 +254,9 @@ def _options_of(kind: type) -> list[Parameter]:
 def command_errors(
     *, debug: bool = False, server: ServerOptions | None = None, log: LogOptions | None = None
 ) -> Iterator[None]:
-    """Wraps every command: prints what it logs and raises in the command's own form, without the password.
+    """Wraps every command: prints its logs and its error in the command's own form, without the password.
 
-    If log options are given, all of it is log records.
+    If log options are given, everything is printed as log records.
     """
     server = server or ServerOptions()
     hidden = server.secrets()
@@ -279,5 +279,5 @@ def command_errors(
 
 
 def command_group(summary: str) -> typer.Typer:
-    """Returns an application of several commands, such as ``txbatch state``."""
+    """Returns a group of commands, such as ``txbatch state``."""
     return typer.Typer(help=summary, no_args_is_help=True, add_completion=False, rich_markup_mode=None)

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         prepare_streams()
         stdout = sys.stdout
         app(arguments, prog_name="txbatch")
-    except (KeyboardInterrupt, InterruptedError):  # while modules were imported: a command handles its own
+    except (KeyboardInterrupt, InterruptedError):  # during the imports; commands handle interrupts themselves
         print("txbatch: stopped before anything was started", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except SystemExit as end:

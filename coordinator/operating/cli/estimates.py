@@ -8,24 +8,24 @@ from collections.abc import Callable
 
 WINDOW_S = 30.0
 STEPS_MIN = 3
-"""Growths before an estimate: the first waves are slow, because the engine is still warming up."""
+"""How often the part must grow before an estimate: the first waves are slow, because the engine is still cold."""
 TIME_MIN_S = 4.0
 PART_MIN = 0.01
 TIME_MAX_S = 99 * 3600.0
 Cut = tuple[int, float]
-"""(txid, part of the input that was cut when this txid was the last one)."""
+"""(txid, part of the input up to the end of this txid's batch)."""
 
 
 class DonePart:
     """The part of the input that is committed; updated with every event of a run.
 
-    A spout says how much of its input is cut, and commits lag behind by up to a window. So this keeps how much was cut
-    at the txids of that window, and looks up the committed one. Between two of them, and before the first one that a
-    continued run meets, transactions count as equally large.
+    A spout reports the part of its input that is cut, and commits lag behind by up to a window. So this keeps the cut
+    part at several txids of the window, and looks up the committed txid. Between two known txids, and before the first
+    one of a continued run, transactions are assumed to be equally large.
     """
 
     def __init__(self) -> None:
-        self._cuts: deque[Cut] = deque([(0, 0.0)])  # bounded by the window: what is committed leaves
+        self._cuts: deque[Cut] = deque([(0, 0.0)])  # bounded by the window: committed cuts are removed
         self._last_txid = 0
 
     def update(self, last_txid: int, cut_txid: int, cut_part: float | None) -> None:
@@ -50,11 +50,10 @@ class DonePart:
 
 
 class TimeLeft:
-    """The time until the input is committed, None as long as it would be a guess.
+    """The time until the input is committed, None while it would be a guess.
 
-    It is one while the part has grown fewer than three times since the first commit, by less than a hundredth, or for
-    less than four seconds. Then the rate of the last half minute counts. While nothing is committed, that rate falls
-    and the estimate grows.
+    An estimate needs the part to have grown three times since the first commit, by a hundredth, and for four seconds.
+    It uses the rate of the last half minute. While nothing is committed, that rate falls and the estimate grows.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -71,7 +70,7 @@ class TimeLeft:
             self._growths.popleft()
 
     def seconds(self) -> float | None:
-        """Returns the time left in seconds, or None."""
+        """Returns the time left in seconds; None while it would be a guess."""
         if len(self._growths) <= STEPS_MIN:
             return None
         (began_s, before), (_, part) = self._growths[0], self._growths[-1]

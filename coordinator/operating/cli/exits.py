@@ -1,4 +1,4 @@
-"""Exit codes, and the sentence on standard error that explains them."""
+"""Exit codes, and the sentence on standard error that explains an error."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from state.troubles import Trouble
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
 """Limits of a traceback that was asked for, large enough to show all of it."""
 LONG, FIRST_LINE = 300, 120
-"""From how many characters on a message gets several lines, and how many the first of them has, if it can be cut."""
+"""The length from which a message gets several lines, and the length of its first line, if it can be cut."""
 
 
 class ExitCode(IntEnum):
     """The exit codes; a run that a signal stopped exits with 128 plus the number of the signal.
 
-    So does a command whose output nobody reads any more: see `READER_GONE`.
+    A command whose output has lost its reader exits like one that SIGPIPE stopped: see `READER_GONE`.
     """
 
     DONE = 0
@@ -64,7 +64,7 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Returns what is printed about an error without ``--debug``."""
+    """Returns the message for an error without ``--debug``."""
     if isinstance(error, TransactionError):
         return str(error)
     if isinstance(error, StoppedError):
@@ -77,7 +77,7 @@ def sentence_of(error: BaseException) -> str:
 
 
 def laid_out(sentence: str) -> str:
-    """Returns a long message with what happened and what to do in its first line, and each further clause below."""
+    """Splits a long message: what happened and what to do in the first line, and each further clause below."""
     if len(sentence) <= LONG or "\n" in sentence:
         return sentence
     first, *clauses = sentence.split("; ")
@@ -87,7 +87,7 @@ def laid_out(sentence: str) -> str:
 
 
 def pointer_of(error: BaseException) -> str:
-    """Returns the last line that is printed about an error: where it is explained; "" for what needs no explanation."""
+    """Returns the last line of a message, which names the entry that explains it; "" if none is needed."""
     if isinstance(error, (StoppedError, KeyboardInterrupt)) or _is_full_disk(error):
         return ""
     trouble = error.trouble if isinstance(error, TransactionError) else Trouble.UNEXPECTED
@@ -106,23 +106,22 @@ def errors_reported(
     completed: Callable[[str], str] = str,
     report: Callable[[str, BaseException], None] | None = None,
 ) -> Iterator[None]:
-    """Turns whatever the block raises into a sentence on standard error and an exit code.
+    """Turns any exception of the block into a sentence on standard error and an exit code.
 
-    What it raises because nobody reads its output any more, as in ``txbatch state get words counts | head``, needs no
-    sentence.
+    No sentence is printed if the reader of the output has gone, as in ``txbatch state get words counts | head``.
 
     Args:
         debug: print the whole traceback before the sentence.
-        hidden: text that must never be printed, such as a password -> what is printed in its place.
+        hidden: text that must never be printed, such as a password -> its replacement.
         completed: completes the commands that a message suggests; see `ServerOptions.completed`.
-        report: is given the sentence and the error instead of standard error.
+        report: called with the sentence and the error, in place of printing.
 
     Raises:
         SystemExit: always, if the block raises.
     """
     try:
         yield
-    except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
+    except BaseException as error:  # noqa: BLE001 - the last place to report it, even a user's sys.exit
         if is_without_reader(error):
             raise SystemExit(READER_GONE) from None
         sentence = sentence_of(error) if report is not None else laid_out(sentence_of(error))
@@ -132,6 +131,6 @@ def errors_reported(
             raise SystemExit(int(exit_code_of(error))) from None
         text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
         text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message must not pass for ours
-        with suppress(BrokenPipeError):  # the exit code is left to tell it
+        with suppress(BrokenPipeError):  # the exit code remains
             say(*without(hidden or {}, text).split("\n"), to=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

@@ -1,6 +1,6 @@
-"""The figures shown during a run: rates of the last seconds, the commit lag, and how long it still takes.
+"""The figures shown during a run: rates of the last seconds, the commit lag, and the time left.
 
-Progress asks the same of every kind of run; each kind counts something else.
+Progress shows transactional and plain runs through the same interface; each kind has its own figures.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class ShownFigures(Protocol[Statistics_contra]):
         """Returns the current figures as one line."""
 
     def parts(self) -> list[str]:
-        """Returns the figures for a terminal, short and the most telling first; none before the first wave."""
+        """Returns the figures for a terminal, short, the most important first; none before the first wave."""
 
     def summary(self) -> str:
-        """Returns what the run has done as one line."""
+        """Returns the result of the run as one line."""
 
     def has_ended_first_wave(self) -> bool:
         """Returns whether the first wave has ended, which is slow because the engine is still cold."""
@@ -185,7 +185,7 @@ def plain_summary_line(statistics: PlainStatistics) -> str:
 
 
 def failed_line(attempts: int, failed: int, above: int, kinds: str = "") -> str:
-    """Returns how many attempts failed by themselves, and how many above them are only repeated with them."""
+    """Returns in words how many attempts failed by themselves, and how many higher ones were repeated with them."""
     alone = failed - above
     with_them = f"; {above:,} above {'it' if alone == 1 else 'them'} repeated with {'it' if alone == 1 else 'them'}"
     return f"{alone:,} of {counted(attempts, 'attempt')} failed{kinds}{with_them if above else ''}"

@@ -1,7 +1,7 @@
-"""Dead letters as JSON: one object a letter, with values that are distinct and can be restored.
+"""Dead letters as JSON: one object per letter, with values that are distinct and can be restored.
 
-What JSON has stays as it is. Every other type that a tuple may carry becomes an object with one key that begins with a
-dollar sign; a mapping that JSON could not keep, or that could be mistaken for such an object, becomes ``$map``.
+JSON's own types stay as they are. Every other type that a tuple may carry becomes an object with one key that begins
+with a dollar sign. A mapping that JSON cannot hold, or that looks like such an object, becomes ``$map``.
 """
 
 from __future__ import annotations
@@ -72,4 +72,4 @@ _TAGGED: dict[type, Callable[[Any], tuple[str, Any]]] = {
     dt.date: lambda value: ("$date", value.isoformat()),
     Decimal: lambda value: ("$decimal", str(value)),
 }
-"""The other types that the codec restores: its tag and its content in JSON."""
+"""Type -> function that returns tag and content in JSON, for the codec's other types."""

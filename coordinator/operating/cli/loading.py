@@ -31,14 +31,14 @@ def load_topology(target: str, parameters: Sequence[str] | None) -> tuple[Topolo
 def load_factory(target: str) -> tuple[Factory, str]:
     """Imports the module and finds its factory.
 
-    A module is looked for in the current directory first; a file is imported from its own folder. Our own packages
-    are imported by then, so a ``state`` or ``coordinator`` in either place cannot shadow them.
+    A module is searched in the current directory first; a file is imported from its own folder. Our own packages are
+    imported by then, so a ``state`` or ``coordinator`` in either folder cannot shadow them.
 
     Args:
         target: ``package.module:factory`` or ``path/to/file.py:factory``.
 
     Returns:
-        The factory, and the name of the module it was found in.
+        The factory, and the name of its module.
 
     Raises:
         TopologyError: the module or factory does not exist, or the module raises; the message says where.
@@ -86,9 +86,9 @@ def read_words(
     target: str | None,
     parameters: Sequence[str] | None,
 ) -> WordsByScope:
-    """Returns what a transaction read, in words: those of its source, or of the spout of a factory.
+    """Returns the input of a transaction in words: by our own source, or by the spout of the factory `target`.
 
-    Without a `target`, only the words of our own sources are known.
+    Without a `target`, only our own sources have words.
     """
     if target is None:
         if parameters:
@@ -109,7 +109,7 @@ def _refused(why: str) -> TopologyError:
 
 
 def _make_importable(path: Path) -> str:
-    """Puts the root folder of a file first on the path and returns the name of its module."""
+    """Puts the root folder of a file first on the path, and returns the module name of the file."""
     file = path.resolve()
     if not file.is_file():
         raise _refused(f"file {str(path)!r} does not exist")

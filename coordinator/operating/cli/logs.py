@@ -1,7 +1,7 @@
-"""Shows what is logged on standard error: in the form of the command's other messages, or all of it as log records.
+"""Shows logs on standard error: in the form of the command's other messages, or everything as log records.
 
-With ``--log-format`` or ``--log-level``, progress, notes and the error that ends a run are log records too, so that a
-line is a record for whatever reads standard error.
+With ``--log-format`` or ``--log-level``, progress, notes and the error that ends a run are log records too, so that
+every line on standard error is a record.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from state.printable import SENTENCE_LIMIT, block, one_line
 
 _LOG = logging.getLogger("txbatch")
 OUTPUT = "txbatch.output"
-"""The logger of what user code and Spark's workers print, where all is log records."""
+"""The logger for output of user code and Spark's workers, if everything is logged as records."""
 ATTEMPT = re.compile(r"(\d+):[0-9a-f]+")
-"""An attempt as errors name it; the batch of a sub-topology looks different."""
+"""The name of an attempt in errors; a batch of a sub-topology is named differently."""
 PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
 """Modules of py4j that log through the root logger, with tracebacks."""
 
@@ -39,9 +39,9 @@ class LogLevel(StrEnum):
 
 
 class StderrHandler(logging.Handler):
-    """Writes to whatever ``sys.stderr`` currently is, since a progress bar replaces it.
+    """Writes to the current ``sys.stderr``, since a progress bar replaces it.
 
-    A record takes one line, whatever user text it quotes; only a traceback takes more.
+    A record takes one line, even if it quotes user text; only a traceback takes more.
     """
 
     def __init__(self, hidden: Mapping[str, str], stream: TextIO | None = None) -> None:
@@ -53,9 +53,9 @@ class StderrHandler(logging.Handler):
 
 
 class RecordStream(io.TextIOBase):
-    """Takes the place of standard error and makes a record of each line that is written to it.
+    """Replaces standard error, and logs each line that is written to it as a record.
 
-    What tasks print arrives here, by way of Spark's Java process, and so does what user code of the driver prints.
+    The output of tasks arrives here through Spark's Java process, and so does output of user code on the driver.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -75,7 +75,7 @@ class RecordStream(io.TextIOBase):
         return len(text)
 
     def close(self) -> None:
-        """Logs what was begun without a line break."""
+        """Logs a last line without a line break."""
         with self._lock:
             line, self._begun = self._begun, ""
         self._log(line)
@@ -103,7 +103,7 @@ class Quietly(StderrHandler):
 
 
 def is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Leaves out what py4j logs when the Java process ends, also once a command has ended: that is reported anyway."""
+    """Leaves out the logs of py4j about the end of the Java process, which is reported anyway."""
     return record.module not in PY4J_MODULES
 
 
@@ -115,10 +115,10 @@ def logging_to_stderr(
     form: logging.Formatter | None = None,
     level: int = logging.WARNING,
 ) -> Iterator[None]:
-    """Shows what is logged while the block runs.
+    """Shows log records while the block runs.
 
-    By default a record is one line in the form of the command's other messages. `level` is the lowest of our own
-    records that is shown; of other loggers, warnings are. `debug` shows everything.
+    By default a record is one line in the form of the command's other messages. Our own records are shown from
+    `level` on, with `debug` all of them; records of other loggers are shown from WARNING on.
     """
     logger = _LOG
     before = logger.handlers, logger.propagate, logger.level
@@ -133,7 +133,7 @@ def logging_to_stderr(
     if quietly is not None:
         quietly.setFormatter(form)
         root.addHandler(quietly)
-        root.addFilter(is_not_of_py4j)  # and left there: threads of py4j may outlive the block
+        root.addFilter(is_not_of_py4j)  # left there: threads of py4j may outlive the block
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from state.troubles import Trouble
 TRUE_WORDS = frozenset({"true", "yes", "on", "1"})
 FALSE_WORDS = frozenset({"false", "no", "off", "0"})
 CONVERTED = (bool, int, float)
-"""The types that text is converted to; for any other type it stays text."""
+"""The types that text is converted to; a parameter of any other type gets the text."""
 
 
 def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -33,7 +33,7 @@ def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def bind_parameters(factory: Callable[..., Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the keyword arguments for a factory, with the types of its annotations or else of its defaults."""
+    """Returns the keyword arguments for a factory, with the types of its annotations or, without one, its defaults."""
     parameters = _signature(factory, name)
     known = {p.name: p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
     for parameter in parameters:
@@ -85,7 +85,7 @@ def _converted(key: str, text: str, parameter: Parameter | None, hint: Any) -> A
 
 
 def _wanted(parameter: Parameter | None, hint: Any) -> set[Any]:
-    """Returns the types a parameter takes: those of its annotation, else of its default; empty if it has neither."""
+    """Returns the types of a parameter: those in its annotation, or its default's; empty if it has neither."""
     if hint is not None:
         is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
         return set(typing.get_args(hint) if is_union else (hint,)) - {types.NoneType}

@@ -1,6 +1,6 @@
 """Shows the progress of a run on standard error: a live line on a terminal, a line every few seconds elsewhere.
 
-From the first second it says what is being started, step by step; then what is committed.
+It begins at once with the steps of the start, and then shows what is committed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RunProgress(ABC, Generic[Statistics]):
         self.close(is_done=error is None)
 
     def starting(self, step: str) -> None:
-        """Called before each step of the start, with what is about to be started."""
+        """Called before each step of the start, with a description of the step."""
         self.say(step)
 
     @abstractmethod
@@ -66,9 +66,9 @@ class RunProgress(ABC, Generic[Statistics]):
 
 
 class SentenceProgress(RunProgress[Statistics]):
-    """Says a sentence at the start, every few seconds, and at the end.
+    """Prints a sentence at the start, every few seconds, and at the end.
 
-    With `is_log`, the sentences are log records, and the result of a run that ends well is another one.
+    With `is_log`, the sentences are log records, and another record has the result of a run that ends well.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class SentenceProgress(RunProgress[Statistics]):
 
 
 class LiveProgress(RunProgress[Statistics]):
-    """Shows one live line: the step of the start, then a bar and figures; without a known size, figures alone.
+    """Shows one live line: the step of the start, then figures, with a bar if the size of the input is known.
 
-    With `leaves_line`, a summary replaces the line at the end, because nothing else prints one.
+    With `leaves_line`, a summary replaces the line at the end, because nothing else prints a summary.
     """
 
     def __init__(self, name: str, console: Console, figures: ShownFigures[Statistics], *, leaves_line: bool) -> None:
@@ -164,7 +164,7 @@ class LiveProgress(RunProgress[Statistics]):
 
 
 class _BarIfSized(ProgressColumn):
-    """A bar, unless the size of the input is unknown: what only pulses tells nothing."""
+    """A bar, unless the size of the input is unknown: a pulsing bar would show nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ class _FiguresColumn(TextColumn, Generic[Statistics]):
 
 
 def fitted(parts: Sequence[str], width: int) -> str:
-    """Joins as many of the first parts as fit into the width, in characters; always the first one."""
+    """Joins as many parts, from the first on, as fit into the width in characters, but at least one."""
     line = ""
     for part in parts:
         longer = f"{line} · {part}" if line else part
@@ -201,7 +201,7 @@ def fitted(parts: Sequence[str], width: int) -> str:
 def progress_on_stderr(
     name: str, clock: Callable[[], float], figures: ShownFigures[Statistics], *, leaves_line: bool
 ) -> RunProgress[Statistics]:
-    """Returns a live line if standard error is a terminal, else lines; see `LiveProgress`."""
+    """Returns a live line if standard error is a terminal, otherwise single sentences; see `LiveProgress`."""
     screen = console(stderr=True)
     if screen.is_terminal and not screen.is_dumb_terminal:
         return LiveProgress(name, screen, figures, leaves_line=leaves_line)
@@ -209,5 +209,5 @@ def progress_on_stderr(
 
 
 def line_writer(name: str, stream: TextIO) -> Callable[[str], None]:
-    """Returns what prints a sentence as a line that begins with the topology id."""
+    """Returns a function that prints a sentence as a line that begins with the topology id."""
     return lambda sentence: say(f"{name}: {sentence}", to=stream, flush=True)

@@ -43,8 +43,8 @@ PlainRunner = Callable[..., PlainStatistics]
 class TypedRun:
     """A run as it was typed.
 
-    A plain run takes only the Spark of its request. With `as_json` a run ends with one line of JSON on standard output,
-    also after an error; with `is_logged`, all that it says is log records, see `LogOptions`.
+    A plain run uses only the Spark options of its request. With `as_json` a run ends with one line of JSON on standard
+    output, even after an error; with `is_logged`, everything it prints is a log record, see `LogOptions`.
     """
 
     target: str
@@ -84,7 +84,7 @@ def execute(typed: TypedRun, runner: Runner = run_as, plain_runner: PlainRunner 
 
 
 def run_alone(topology: Topology, request: RunRequest) -> RunStatistics:
-    """Runs a topology that is stored and that nobody else runs: publishing again must not take a run over.
+    """Runs a stored topology unless it is running already: republishing must not take over another run.
 
     Raises:
         TopologyError: the topology is running, or was never started.
@@ -106,7 +106,7 @@ def run_alone(topology: Topology, request: RunRequest) -> RunStatistics:
 def _transactional(
     typed: TypedRun, topology: Topology, module_name: str, runner: Runner
 ) -> Callable[..., RunStatistics]:
-    """Returns what runs a transactional topology; options of plain ones are refused."""
+    """Returns a function that runs a transactional topology; refuses options of plain topologies."""
     if typed.ending.stop_when_idle:
         raise TopologyError(
             f"--stop-when-idle is for plain topologies, but {topology.topology_id!r} is transactional; leave the "
@@ -119,7 +119,7 @@ def _transactional(
 def _plain(
     typed: TypedRun, topology: PlainTopology, module_name: str, runner: PlainRunner
 ) -> Callable[..., PlainStatistics]:
-    """Returns what runs a plain topology; options of transactional ones are refused."""
+    """Returns a function that runs a plain topology; refuses options of transactional topologies."""
     if typed.request.engine != EngineName.SPARK:
         raise TopologyError(
             f"--engine {typed.request.engine} is for transactional topologies, but {topology.topology_id!r} is a plain "
@@ -173,7 +173,7 @@ def _watched(
 
 @contextmanager
 def _observers(asked: ObserverOptions, topology_id: str, note: Callable[[str], None]) -> Iterator[list[Observer]]:
-    """Yields what observes the run, and serves its metrics meanwhile, if that was asked for."""
+    """Yields the observers of the run, and serves its metrics meanwhile, as the options ask."""
     observers: list[Observer] = [TransactionSpans()] if asked.traces else []
     with ExitStack() as serving:
         if asked.metrics_port is not None:

@@ -1,4 +1,4 @@
-"""Says in words what a topology's last run has reported: for `status`, `list` and their watch."""
+"""The reports of a topology's last run, in words: for `status`, `list` and `status --watch`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONNECTED = "running, and reports nothing about itself: it has just begun, or wa
 
 
 def moment(at: float) -> str:
-    """Returns a time with its date, in the reader's zone and with its offset, as log records have it."""
+    """Returns a time with date and offset, in the reader's zone, as in log records."""
     return datetime.fromtimestamp(at).astimezone().isoformat(" ", timespec="seconds")
 
 
@@ -43,7 +43,7 @@ def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:
 
 
 def run_details(pulse: RunPulse, now: float) -> list[tuple[str, str]]:
-    """Returns name and text of what the run has reported, for lines below `run_line`."""
+    """Returns (name, text) of each figure that the run has reported, for lines below `run_line`."""
     run, figures = pulse.run, pulse.now
     versions = ", ".join(f"{name} {one_line(number)}" for name, number in sorted(run.versions.items()))
     lines = [("run with", f"master {one_line(run.master)}, durability {run.durability}, {versions}")]

@@ -1,4 +1,4 @@
-"""The options of a run, as ``txbatch run`` and the commands that publish again take them."""
+"""The options of a run, for ``txbatch run`` and the commands that republish."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTINUING = "Continuing after a change"
 ENDING = "Ending"
 DEFAULTS = RunOptions()
 ADOPTS_UNCHANGED = "unchanged"
-"""The value of a bare ``--adopt``: what was read is unchanged, and nothing is skipped or read again."""
+"""The value of a bare ``--adopt``: the input read so far is unchanged, and nothing is skipped or read again."""
 
 
 _TYPED = {
@@ -31,11 +31,11 @@ _TYPED = {
     "executors_timeout_s": "executors-timeout",
     "pulse": "no-pulse",
 }
-"""Field of `RunOptions` -> how its option is typed, where that is not its name."""
+"""Field of `RunOptions` -> name of its option, where the two differ."""
 
 
 def options_given(options: RunOptions) -> list[str]:
-    """Returns how those options are typed that are not as by default."""
+    """Returns the options that differ from their defaults, as they are typed."""
     names = [entry.name for entry in fields(options) if getattr(options, entry.name) != getattr(DEFAULTS, entry.name)]
     return [f"--{_TYPED.get(name, name).replace('_', '-')}" for name in names]
 
@@ -62,7 +62,7 @@ Adopt = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitOptions:
-    """The limits of a run, and the changes that it accepts: what `RunOptions` is made of."""
+    """The limits of a run, and the changes that it accepts; becomes a `RunOptions`."""
 
     max_pending: Annotated[
         int | None,
@@ -169,7 +169,7 @@ class LimitOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepublishOptions:
-    """What a run that publishes again accepts and asks for."""
+    """The options of a run that republishes."""
 
     adopt: Adopt = None
     accept_state_changes: Annotated[
@@ -239,7 +239,7 @@ class ObserverOptions:
 
 
 class RunArguments(TyperCommand):
-    """Lets ``--adopt`` stand alone, for which the option parser would demand a value; groups options in the help."""
+    """Allows ``--adopt`` without a value, which the option parser would demand; groups options in the help."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -267,7 +267,7 @@ def _refuse_detached_words(arguments: list[str]) -> None:
 
 
 def _adopted(given: str | None) -> bool | str:
-    """Returns ``--adopt`` as `RunOptions.adopt` takes it."""
+    """Returns the value of ``--adopt`` for `RunOptions.adopt`."""
     if given is None:
         return False
     return True if given == ADOPTS_UNCHANGED else given

@@ -1,4 +1,4 @@
-"""What a run prints at its end: what it has done, or with ``--json`` how far it got and why it failed."""
+"""Prints the result of a run at its end; with ``--json``, also how far a failed run got, and why it failed."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from state.printable import SENTENCE_LIMIT, block, counted, one_line
 
 TXIDS_SHOWN = 10
 WARNED_FRACTION = 0.1
-"""More bad records or dead letters than this part of the input are worth a warning."""
+"""A warning is printed if more than this part of the input is bad records or dead letters."""
 
 
 @dataclass(slots=True)
 class Reached:
-    """How far a run got; filled in as it gets there.
+    """How far a run got; filled in as it progresses.
 
     The topology id is None until the factory has returned a topology, the statistics until the run has begun.
     """
@@ -41,7 +41,7 @@ class Reached:
     statistics: RunStatistics | PlainStatistics | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the figures so far; those of a run that has not begun are left out."""
+        """Returns the figures so far; only the topology id if the run has not begun."""
         if self.topology_id is None or self.statistics is None:
             return {"topology": self.topology_id}
         return self.statistics.to_dict(self.topology_id)
@@ -96,7 +96,7 @@ def print_result(
 
 
 def _warnings(topology: Topology | PlainTopology, statistics: RunStatistics | PlainStatistics) -> Iterator[str]:
-    """Yields what a run that has ended well did not do, though it was meant to, and which input is not in the state."""
+    """Yields warnings about a run that has ended well: input that is not in the state, and unwritten state."""
     if isinstance(topology, PlainTopology) or isinstance(statistics, PlainStatistics):
         return
     bad, tuples = statistics.bad_records, counted(statistics.tuples, "tuple")

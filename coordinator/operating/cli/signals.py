@@ -1,7 +1,7 @@
 """Handles Ctrl-C and SIGTERM: the first signal drains a run, the second one stops it, and SIGTERM sets a deadline.
 
 A person at the keyboard decides how long to wait. A service manager or scheduler that sends SIGTERM will send SIGKILL
-in the end, so the run ends by itself before that, whatever it hangs on.
+in the end, so the run ends by itself before that, even if it hangs.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def end_process(number: int) -> None:
 class DrainOnSignal:
     """Handles the two signals during a run; used in the main thread.
 
-    Before the run has begun, the first signal stops it. Afterwards the first one drains and the second one stops.
-    To stop is to raise `StoppedError`, so that everything is closed in order. One more signal ends the process at
+    Before the run has begun, the first signal stops it. Afterwards the first signal drains it, and the second one
+    stops it. A stop raises `StoppedError`, so that everything is closed in order. One more signal ends the process at
     once; even then, nothing that was committed is lost.
 
-    A drain that SIGTERM began is stopped after two thirds of the timeout. A stop, whichever signal asked for it,
-    that takes longer than the last third ends the process at once.
+    A drain that SIGTERM began is stopped after two thirds of the timeout. A stop, by either signal, that takes longer
+    than the last third ends the process at once.
 
     Args:
-        say: tells the user what the signal does.
+        say: shows the user what the signal does.
         stop_timeout_s: longest time from SIGTERM to the end of the process.
         end: ends the process at once.
     """
@@ -106,7 +106,7 @@ class DrainOnSignal:
         raise StoppedError(number)
 
     def _say_aside(self, sentence: str) -> None:
-        """Says it in a thread, because the signal may have arrived while a line was being written."""
+        """Prints a sentence in a thread, because the signal may have interrupted the printing of a line."""
         self._saying = threading.Thread(target=self._say, args=(sentence,), daemon=True)
         self._saying.start()
 
@@ -114,7 +114,7 @@ class DrainOnSignal:
         if not self._left.wait(self._drain_s) and signal.getsignal(signal.SIGTERM) == self._handle:
             self._say(TIME_IS_UP)
             assert self._main is not None
-            signal.pthread_kill(self._main, signal.SIGTERM)  # wakes the main thread, whatever it waits for
+            signal.pthread_kill(self._main, signal.SIGTERM)  # wakes the main thread from any wait
 
     def _bound_stop(self, number: int) -> None:
         if not self._left.wait(self._stop_s):

@@ -1,7 +1,7 @@
-"""Standard output and error as the command finds them: closed, not in UTF-8, on a full disk, or a pipe nobody reads.
+"""Makes standard output and error usable: they may be closed, not in UTF-8, on a full disk, or an unread pipe.
 
-`txbatch state get words counts | head` should end like `cat counts | head`: without a word, as if by SIGPIPE. That
-signal itself is of no use, because it would also end a run whose server closes a connection.
+`txbatch state get words counts | head` should end like `cat counts | head`: without a message, as if by SIGPIPE. The
+signal itself cannot be used, because it would also end a run whose server closes a connection.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from typing import Any, TextIO
 from coordinator.operating.cli.terminal import say
 
 READER_GONE = 128 + signal.SIGPIPE
-"""The exit code of a command whose output is no longer read: the one that shells show for SIGPIPE."""
+"""The exit code of a command whose output has lost its reader, as shells show it for SIGPIPE."""
 UNWRITTEN = 1
 AS_JSON = "txbatch as JSON"
-"""The name under which codecs know what to do with characters that an encoding lacks."""
+"""Name of the codec error handler for characters that an encoding lacks."""
 
 
 def prepare_streams() -> None:
-    """Makes all three streams such that anything can be printed; called once, before anything is opened.
+    """Prepares all three streams so that any text can be printed; called once, before any file is opened.
 
-    In place of each one that is closed, /dev/null is opened: a file or socket would otherwise take its number, and
-    whatever child processes print would end in it. What the encoding of the others lacks is escaped as JSON does, so
-    that JSON stays JSON.
+    A closed stream is replaced by /dev/null: otherwise a file or socket would get its number, and the output of child
+    processes. Characters that an encoding lacks are escaped as in JSON, so that JSON stays valid.
     """
     for number in range(3):
         try:
@@ -51,7 +50,7 @@ def prepare_streams() -> None:
 
 
 class _Dispensable(io.FileIO):
-    """Standard error on a disk that may be full or broken: what it does not take is lost, and the run continues."""
+    """Standard error on a disk that may be full or broken: the run continues without the lost output."""
 
     def write(self, data: Any) -> int:
         try:
@@ -70,19 +69,19 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def is_without_reader(error: BaseException) -> bool:
-    """Returns whether an error says that nobody reads what the command prints; a socket may break in the same way."""
+    """Returns whether an error means that the command's output has lost its reader, not that a socket broke."""
     return isinstance(error, BrokenPipeError) and any(map(_has_lost_reader, (sys.stdout, sys.stderr)))
 
 
 def code_after_output(code: int, stdout: TextIO) -> int:
-    """Writes what is still buffered, and returns the exit code; called once, last in the process.
+    """Writes buffered output, and returns the exit code; called once, last in the process.
 
-    A command that has failed keeps its code. One that has printed in vain ends with `READER_GONE`, or, if standard
-    output cannot be written, with 1 and a sentence on standard error.
+    A command that has failed keeps its code. Otherwise, output without a reader ends it with `READER_GONE`, and output
+    that cannot be written with 1 and a sentence on standard error.
 
     Args:
-        code: of the command.
-        stdout: standard output as it was when the command began; the command line's library replaces one that broke.
+        code: exit code of the command.
+        stdout: standard output as it was when the command began; typer replaces a broken stream.
     """
     try:
         stdout.flush()
@@ -111,7 +110,7 @@ def _has_lost_reader(stream: TextIO) -> bool:
 
 
 def _forget(stream: TextIO) -> None:
-    """Lets a stream that cannot be written end in /dev/null, so that Python does not complain about it at its exit."""
+    """Redirects a stream that cannot be written to /dev/null, so that Python does not complain at its exit."""
     try:
         stream.flush()
     except OSError:

@@ -1,7 +1,7 @@
-"""The one way to standard output and error: a line is what the caller calls a line, whatever text it quotes.
+"""The only way to print to standard output and error: quoted text cannot break a line of the caller's.
 
-Every command prints here, so that no stored field, value or message can recolour the terminal, turn its lines around
-or pass for another line. A test forbids other ways.
+Every command prints here, so that no stored field, value or message can recolour the terminal, reverse its text, or
+pass for another line. A test forbids other ways.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def say(*lines: str, to: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
-    """Writes each line as one line; of control characters, only tabs are kept.
+    """Writes each argument as one line; the only control characters kept are tabs.
 
-    Line breaks of a text of ours are split by the caller.
+    The caller splits its own text at line breaks.
     """
     print("\n".join(printable(line, kept="\t") for line in lines), file=to or sys.stdout, end=end, flush=flush)
 
@@ -54,18 +54,18 @@ def ask(question: str) -> bool:
 
 
 def user_output_aside() -> AbstractContextManager[TextIO]:
-    """Sends what user code prints in the block to standard error: standard output is for the result."""
+    """Sends output of user code in the block to standard error: standard output is for the result."""
     return redirect_stdout(sys.stderr)
 
 
 def copy_out(source: IO[bytes]) -> None:
-    """Copies what a file holds to standard output: an export, whose lines are safe as they are."""
+    """Copies the content of a file to standard output: an export, whose lines are safe as they are."""
     shutil.copyfileobj(source, sys.stdout.buffer)
     sys.stdout.flush()
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Returns a console for what is drawn again and again; only its own control sequences reach the terminal."""
+    """Returns a console for live displays; only its own control sequences reach the terminal."""
     from rich.console import Console, ConsoleOptions, RenderableType  # here: most commands draw nothing
     from rich.segment import Segment
 

@@ -1,5 +1,5 @@
-"""Looks at a server, a machine and a stored topology without changing them, and says what is wrong and what to do.
+"""Examines a server, a machine and a stored topology without changing them, and reports faults with remedies.
 
-Checks are pure functions of what was measured or read; modules that measure or read decide nothing.
-Nothing in here prints: the command line does.
+Checks are pure functions of measured or stored values; modules that measure or read decide nothing. Nothing here
+prints: the command line does.
 """

@@ -1,4 +1,4 @@
-"""``txbatch doctor``: measures server, machine, Spark and code, and has each judged (driver).
+"""``txbatch doctor``: measures server, machine, Spark and code, and applies the checks (driver).
 
 A failed measurement is a finding too. Nothing is changed on the server or in a data directory; on Spark, one small job
 is run.
@@ -43,7 +43,7 @@ from state.redis_server.measured_facts import measure
 
 ANSWER_TIMEOUT_S = 5.0
 STAND_IN_ID = "txbatch-doctor"
-"""The topology whose keys are asked about if no factory is given; none of them is made."""
+"""The topology whose keys stand in if no factory is given; no key is created."""
 LOCAL_DIRS_VARIABLE = "SPARK_LOCAL_DIRS"
 
 AnyTopology = Topology | PlainTopology
@@ -59,9 +59,9 @@ def examine(
     target: str = "",
     load: Load | None = None,
 ) -> list[Finding]:
-    """Examines everything in turn: the code, the server, this machine, Spark.
+    """Examines the code, the server, this machine, and Spark, in this order.
 
-    Without a master Spark is left out, and without `load` the code, whose factory was typed as `target`.
+    Spark is left out without a `master`, and the code without `load`; `target` is the factory as it was typed.
 
     Raises:
         TopologyError: the server's address is malformed.
@@ -89,7 +89,7 @@ def examine(
 
 
 def _examine_code(target: str, load: Load) -> tuple[list[Finding], AnyTopology | None, str]:
-    """Goes from the factory to tasks, up to the first step that fails."""
+    """Checks the steps from the factory to tasks, up to the first one that fails."""
     from coordinator.engines.spark.shipping import pickle_spec  # importing Spark takes as long as everything else
 
     try:
@@ -122,9 +122,9 @@ def examine_server(
     expires: bool | None = None,
     fields_expire: bool = False,
 ) -> list[Finding]:
-    """Examines the server that a choice names, as one that is to hold that topology; of a cluster, that of each slot.
+    """Examines the server that a choice names, for a topology it should hold; in a cluster, the server of each slot.
 
-    `expires` says whether a state of it may expire, None if that is not known; `fields_expire` whether fields may.
+    `expires`: whether a state of the topology may expire, None if unknown; `fields_expire`: whether fields may.
     """
     if choice.redis_url is None:
         return _examine_private(choice.data_dir, topology_id)
@@ -141,7 +141,7 @@ def examine_server(
 
 
 def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[Finding]:
-    """Yields the topologies on the server that have read what this one takes away once it has read it."""
+    """Yields the topologies on the server whose input this topology destroys after reading it."""
     destruction, places = SpoutKind(topology.spout.spec).destruction, places_of(topology.spout.spec)
     if not destruction or not places:
         return
@@ -150,7 +150,7 @@ def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[
             ids = [each.topology_id for each in onlooker.topologies() if each.topology_id != topology.topology_id]
             others = [seen for each in ids if (seen := onlooker.overview(each, with_samples=False)) is not None]
     except TransactionError:
-        return  # the check of the server itself says so, or there is none yet
+        return  # the check of the server reports it, or there is no server yet
     for other in others:
         if place := shared_place(places, places_in(other.source_fingerprint)):
             found = f"topology {other.topology_id!r} on this server has read {place!r}, and here {destruction}"
@@ -159,7 +159,7 @@ def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[
 
 
 def _of_shards_only(shards: Iterable[list[Finding]], home: list[Finding]) -> Iterator[Finding]:
-    """Yields what is wrong with the slot of a shard, and not with home's."""
+    """Yields the faults of the shards' slots, except those that the home's slot has, too."""
     known = {finding.subject for finding in home if finding.weight is not Weight.OK}
     for number, findings in enumerate(shards):
         for each in findings:
@@ -168,7 +168,7 @@ def _of_shards_only(shards: Iterable[list[Finding]], home: list[Finding]) -> Ite
 
 
 def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
-    """Judges whether an address keeps password and state from others.
+    """Checks whether an address protects password and state from others.
 
     Raises:
         TopologyError: the address is malformed.
@@ -210,7 +210,7 @@ def _examine_slot(
 
 
 def _examine_private(data_dir: Path, topology_id: str) -> list[Finding]:
-    """Examines the private server of a directory, or one in a temporary folder if it has had none yet."""
+    """Examines the private server of a directory, or a temporary one if the directory has none yet."""
     try:
         with ExitStack() as opened:
             served_dir, where = data_dir, f"in {str(data_dir)!r}"
@@ -244,7 +244,7 @@ def _examine_machine(
 def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = True) -> FolderFacts:
     """Measures a folder, or the nearest one above it that exists.
 
-    In a shared one a run makes a private folder, so others may look at this one.
+    In a shared folder a run makes a private one, so a shared folder may be readable for others.
     """
     nearest = path.absolute()
     while not nearest.exists() and nearest != nearest.parent:

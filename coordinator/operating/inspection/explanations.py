@@ -1,7 +1,7 @@
-"""The entries of docs/troubleshooting.md, one for each `Trouble`, as ``txbatch explain`` shows them.
+"""The entries of docs/troubleshooting.md, one for each `Trouble`, for ``txbatch explain``.
 
-An installed package has no docs folder, so the page is also a file of this room. docs/troubleshooting.md is where it is
-written; a test compares the two.
+An installed package has no docs folder, so this package holds a copy of the page. docs/troubleshooting.md is the
+original; a test compares the two.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Explanation:
     """One entry of the page.
 
     Attributes:
-        trouble: its anchor.
-        chapter: the heading it stands under.
+        trouble: the anchor of the entry.
+        chapter: the heading above it.
         title: its first sentence, which says what has happened.
         text: the rest, in Markdown: why, and what to do.
     """
@@ -50,10 +50,10 @@ def explanations() -> tuple[Explanation, ...]:
 
 
 def explanation_of(word: str) -> Explanation:
-    """Returns one entry; called by ``txbatch explain``, with what was typed.
+    """Returns one entry; called by ``txbatch explain``, with the typed word.
 
     Raises:
-        TopologyError: there is no such entry; the message names those that may be meant.
+        TopologyError: there is no such entry; the message names similar ones.
     """
     known = {str(entry.trouble): entry for entry in explanations()}
     found = known.get(word.strip().lower().rpartition("#")[2])
@@ -67,7 +67,7 @@ def explanation_of(word: str) -> Explanation:
 
 
 def _alike(word: str, known: Mapping[str, Explanation]) -> list[str]:
-    """Returns the entries that are spelled alike, and those that say most of the words."""
+    """Returns the names of entries that are spelled alike, and of entries that contain most of the words."""
     said = set(_WORD.findall(word))
     counts = {
         name: sum(each in f"{name} {entry.title} {entry.text}".lower() for each in said)
@@ -78,7 +78,7 @@ def _alike(word: str, known: Mapping[str, Explanation]) -> list[str]:
 
 
 def entries_of(page: str) -> Iterator[Explanation]:
-    """Reads the page: chapters are its second headings, entries its third ones."""
+    """Yields the entries of the page: chapters have headings of level two, entries of level three."""
     chapter = ""
     for deeper, heading, body in _CHAPTER_OR_ENTRY.findall(page):
         if not deeper:
@@ -93,7 +93,7 @@ def entries_of(page: str) -> Iterator[Explanation]:
 def in_lines(text: str, width: int) -> list[str]:
     """Returns Markdown as lines of plain text, for a terminal.
 
-    A link becomes its words, and where it leads to another page, that page in brackets.
+    A link becomes its words, followed by the page in brackets if it leads to another page.
     """
     lines: list[str] = []
     for paragraph in re.split(r"\n\n+|\n(?=\* )", _plain(text, spaces=False)):

@@ -1,4 +1,4 @@
-"""What an inspection found: one sentence each, with its weight, and why it matters where something is wrong. Pure."""
+"""The findings of an inspection: a sentence with its weight and, if something is wrong, why it matters. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 from state.errors import TransactionError
 
 LAST_ERROR = "last error: "
-"""Begins the part of a message that quotes the error of the last try."""
+"""How the part of a message begins that quotes the error of the last try."""
 
 
 class Weight(StrEnum):
@@ -17,18 +17,18 @@ class Weight(StrEnum):
 
     OK = "ok"
     WARN = "warn"
-    """A run works, with less than it could have, or something could not be looked at."""
+    """A run works, but not as well as it could, or something could not be examined."""
     FAIL = "fail"
-    """A run is refused or cannot be right, or what is stored is damaged."""
+    """A run is refused or cannot be right, or stored data is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        subject: the part that was looked at, such as "eviction".
-        found: what was found, a sentence without a full stop.
+        subject: the part that was examined, such as "eviction".
+        found: what was found; a sentence without a full stop.
         why: why it matters; empty if all is well.
         remedy: what to do; empty if all is well.
     """
@@ -40,7 +40,7 @@ class Finding:
     remedy: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """Plain data for JSON; all values are text."""
+        """Returns the finding as plain data for JSON; all values are text."""
         return {name: str(value) for name, value in asdict(self).items()}
 
 
@@ -50,7 +50,7 @@ def ok(subject: str, found: str) -> Finding:
 
 
 def warn(subject: str, found: str, why: str, remedy: str) -> Finding:
-    """Returns a finding that a run survives."""
+    """Returns a finding that does not prevent a run."""
     return Finding(Weight.WARN, subject, found, why, remedy)
 
 
@@ -60,7 +60,7 @@ def fail(subject: str, found: str, why: str, remedy: str) -> Finding:
 
 
 def from_error(subject: str, error: TransactionError, why: str) -> Finding:
-    """Returns a finding for one of our errors, whose message says what happened, then after a semicolon what to do."""
+    """Returns a finding for one of our errors, whose message says what happened and, after a semicolon, what to do."""
     found, _, remedy = str(error).partition("; ")
     if remedy.startswith(LAST_ERROR):
         cause, _, remedy = remedy.partition("; ")
@@ -74,5 +74,5 @@ def has_failed(findings: Iterable[Finding]) -> bool:
 
 
 def count_of(findings: Iterable[Finding], weight: Weight) -> int:
-    """Returns how many findings have that weight."""
+    """Returns how many findings have the given weight."""
     return sum(finding.weight is weight for finding in findings)

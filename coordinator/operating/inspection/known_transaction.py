@@ -1,4 +1,4 @@
-"""The record of one transaction, in words, as the command line and the dashboard say it. Pure."""
+"""The record of one transaction in words, for the command line and the dashboard. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUARANTINED, COMMITTED_EMPTY = "quarantined", "committed empty"
 
 
 def state_of(known: KnownTransaction) -> tuple[str, str]:
-    """Returns how far it is, in a word or two, and what there is to say of that."""
+    """Returns the state of a transaction: in a word or two, and in a sentence."""
     last = f"the last committed one is {known.committed_txid:,}"
     if not known.is_committed:
         if known.metadata or known.story is not None:
@@ -28,7 +28,7 @@ def state_of(known: KnownTransaction) -> tuple[str, str]:
 
 
 def contents_of(known: KnownTransaction, words: WordsByScope) -> tuple[list[str], str]:
-    """Returns what it contained, a line each, and why there is no line if there is none."""
+    """Returns the input of a transaction, as lines, and a reason if there is no line."""
     if known.is_republication:
         return [], "nothing of the input, which continues after it: it published what had been set aside"
     found = words_or_values(known.metadata, words)
@@ -43,7 +43,7 @@ def contents_of(known: KnownTransaction, words: WordsByScope) -> tuple[list[str]
 
 
 def group_of(receipt: Receipt) -> str:
-    """Returns which transactions were committed together."""
+    """Returns in words which transactions were committed together."""
     count = receipt.last_txid - receipt.first_txid + 1
     if count == 1:
         return "committed alone"
@@ -62,7 +62,7 @@ def why_without_story(known: KnownTransaction) -> str:
 
 
 def specials_of(story: TransactionStory) -> list[tuple[str, str]]:
-    """Returns name and text of what is special about a committed transaction."""
+    """Returns (name, text) of anything unusual about a committed transaction."""
     shown = [("set aside", "it was committed empty, because its batch failed on every attempt")]
     shown = shown if story.set_aside else []
     if story.republishes:

@@ -1,4 +1,4 @@
-"""Judges where a run executes: folders that it writes, the driver's Python, and Spark with its executors. Pure."""
+"""Checks the platform of a run: folders that it writes, the driver's Python, and Spark with its executors. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LOCAL_DIR = "spark.local.dir"
 
 @dataclass(frozen=True, slots=True)
 class FolderFacts:
-    """A folder, or where it would be made.
+    """A folder, which may not exist yet.
 
     Attributes:
-        purpose: as in "data directory".
-        setting: the option that names another one, as in "--data-dir".
-        is_writable: whether this user may make files in it, or make it.
+        purpose: what it is for, as in "data directory".
+        setting: the option that names another folder, as in "--data-dir".
+        is_writable: whether this user may create files in it, or the folder itself.
         is_open: whether other users can read it.
     """
 
@@ -129,7 +129,7 @@ def _check_executors(facts: SparkFacts) -> list[Finding]:
 
 
 def _least_scratch(executors: Iterable[ExecutorFacts]) -> list[FolderFacts]:
-    """Returns the scratch folder with the least room of each host."""
+    """Returns, for each host, the scratch folder with the least room."""
     least: dict[str, tuple[int, str]] = {}
     for each in executors:
         for folder, free_bytes in each.scratch.items():

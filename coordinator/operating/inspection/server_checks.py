@@ -1,4 +1,4 @@
-"""Judges a server: fit to hold a topology, safe from loss, allowed to be used, and near enough. Pure."""
+"""Checks a server: its fitness to hold a topology, durability, rights, memory, clock and latency. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TO_KEEP_ALL = f"leave it if no state has expire_at, else set noeviction ({how_t
 def check_server(facts: ServerFacts, *, expires: bool | None = None) -> list[Finding]:
     """Returns one finding for each aspect of a server that answers.
 
-    `expires` says whether a state of the topology may expire, None if that is not known.
+    `expires`: whether a state of the topology may expire; None if unknown.
     """
     return [
         ok("reachable", f"server {facts.server} answers"),
@@ -151,7 +151,7 @@ def _rights(facts: ServerFacts) -> Finding:
 
 
 def _clock(facts: ServerFacts) -> Finding:
-    """Judges a clock on which only people depend, no code."""
+    """Checks the server's clock, on which only people depend, not the protocol."""
     ahead = facts.clock_ahead_s
     if ahead is None:
         return ok("clock", "not compared: this user may not ask for the time, and a run does not either")

@@ -1,7 +1,7 @@
-"""What a transaction read, in the words of its input, where only its stored metadata is at hand. Pure.
+"""The input of a transaction in words, made from its stored metadata. Pure.
 
-Each source has its wording next to the code that makes the metadata. The fingerprint of the input tells which source
-it was: it begins with a phrase of its own. Spouts of users say it by `describe`.
+Each source has its wording next to the code that makes its metadata. The source is recognised by the beginning of the
+input's fingerprint. Users' spouts describe their metadata by `describe`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from state.printable import one_line
 LINES_SHOWN = 20
 Words = Callable[[Any], list[str]]
 WordsByScope = Mapping[str, list[str]]
-"""Scope -> what was read, a line each."""
+"""Scope -> lines that describe its input."""
 
 
 def _words_of_offsets(value: Any) -> list[str]:
-    """Says nothing where Kafka's client is not installed; the metadata is then shown as it is stored."""
+    """Returns no words where Kafka's client is not installed; the metadata is then shown as it is stored."""
     try:
         from coordinator.sources.kafka import offset_ranges  # here, since the room needs an extra
     except ImportError:
@@ -48,11 +48,11 @@ SOURCES: Mapping[str, Words] = {
     "coordinator.spouts.memory.FixedBatchesSpout": memory.words_of_batch,
     "coordinator.spouts.memory.": memory_input.words_of,
 }
-"""How the fingerprint of a source of ours begins -> what says its metadata in words."""
+"""Beginning of the fingerprint of one of our sources -> function that describes its metadata in words."""
 
 
 def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Returns scope -> what was read, a line each; scopes that cannot be said in words are left out.
+    """Returns scope -> lines that describe its input; scopes without words are left out.
 
     Called by ``txbatch inspect`` and ``quarantine show`` with the metadata of one transaction, by scope.
     """
@@ -60,7 +60,7 @@ def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict
 
 
 def _words_of(fingerprint: str, value: Any) -> list[str]:
-    """Returns what was read, by the fingerprint of a source, or of several: then by name, each in its own words."""
+    """Returns lines that describe metadata, by the fingerprint of its source, or of several, each with its name."""
     for begin, words in SOURCES.items():
         if fingerprint.startswith(begin):
             return words(value)
@@ -73,9 +73,9 @@ def _words_of(fingerprint: str, value: Any) -> list[str]:
 
 
 def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Returns the same in the words of a spout, which may be the user's; called by ``txbatch dry-run --txid``.
+    """Returns the same as `words_by_scope` by a spout's own `describe`; called by ``txbatch dry-run --txid``.
 
-    If `describe` raises, the error is shown in place of its words, and must not hide the rest.
+    If `describe` raises, the error is shown in place of its words, so that the rest is shown, too.
     """
     partitioned = any(map(is_partition_scope, metadata))
 
@@ -93,7 +93,7 @@ def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str
 
 
 def words_or_values(metadata: Mapping[str, Any], words: WordsByScope) -> list[str]:
-    """Returns a line for everything that was read: its words, or where there are none the metadata itself."""
+    """Returns lines for all metadata: its words, or the metadata itself if there are none."""
     found = []
     for scope, value in sorted(metadata.items()):
         said = words.get(scope)

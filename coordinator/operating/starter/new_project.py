@@ -14,29 +14,29 @@ from state.errors import TopologyError
 
 TEMPLATE = Path(__file__).with_name("template")
 VARIANTS = ("classes", "csv", "kafka")
-"""Each has a folder of files that join those of the template, or take their place."""
+"""Each variant has a folder of files that are added to the template's, or replace them."""
 LEFT_OUT = {"csv": ["data/visits.jsonl"]}
-"""Files of the template that a variant has no use for."""
+"""Files of the template that a variant does not use."""
 TEMPLATE_NAME = "myproject"
-"""The template's own name: wherever it stands, in a path or in a text, the user's name takes its place."""
+"""The template's own name; the user's name replaces it in paths and texts."""
 HIDDEN = {"gitignore": ".gitignore"}
-"""Files whose names begin with a dot only in the project, because packaging tools leave hidden files out."""
+"""Files whose names get a dot only in the project, because packaging tools leave hidden files out."""
 SHAPE = re.compile(r"[a-z][a-z0-9_]*")
 LENGTH_MAX = 30
 """Longer names would break the lines of the template's modules."""
 OURS = frozenset({*PACKAGES, "txbatch"})
 FOLDERS = frozenset({"build", "data", "dist", "tests"})
-"""Other folders of a project; a package of that name would be taken for one of them."""
+"""Other folders of a project, whose names a package must not have."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".txbatch"})
 
 
 def write_project(name: str, parent: Path, variant: str = "") -> list[Path]:
     """Writes the folder `name` below `parent` and returns its files, as paths within it; called by ``txbatch init``.
 
-    Without a variant, the project has the short form and reads JSON Lines.
+    Without a variant, the project uses the short form and reads JSON Lines.
 
     Raises:
-        TopologyError: the name is not fit, or something of that name exists already; nothing was written.
+        TopologyError: the name is unsuitable, or exists already; nothing was written.
         OSError: a file could not be written; the folder is removed again.
     """
     folder = parent / name
@@ -55,10 +55,10 @@ def write_project(name: str, parent: Path, variant: str = "") -> list[Path]:
 
 
 def check_project_name(name: str) -> None:
-    """Refuses a name that cannot be both a folder and a package of its own; the message suggests one that can.
+    """Refuses a name that cannot be both a folder and a package; the message suggests one that can.
 
     Raises:
-        TopologyError: the name is not fit.
+        TopologyError: the name is unsuitable.
     """
     if not SHAPE.fullmatch(name) or len(name) > LENGTH_MAX:
         raise TopologyError(
@@ -87,7 +87,7 @@ def _suggested(name: str) -> str:
 
 
 def template_files(variant: str = "") -> dict[str, Path]:
-    """Returns path within the template -> file, without what tools have left there."""
+    """Returns path within the template -> file, without the caches of tools."""
     folders = [TEMPLATE, *([TEMPLATE.with_name(f"{TEMPLATE.name}_{variant}")] if variant else ())]
     found = {
         path.relative_to(folder).as_posix(): path
@@ -99,7 +99,7 @@ def template_files(variant: str = "") -> dict[str, Path]:
 
 
 def installed_at(name: str) -> str | None:
-    """Returns where Python finds a top-level package or module, None if nowhere."""
+    """Returns where Python finds a top-level package or module; None if it finds none."""
     found = importlib.util.find_spec(name)
     if found is None:
         return None

@@ -1,6 +1,5 @@
-"""Takes a topology's state out of a server, as text, and puts it back.
+"""Exports a topology's state from a server, as text, and imports it.
 
 State and position travel together: an import restores a topology as it was after one committed transaction. Nothing
-here runs a topology; how a server reads and writes it is in
-`state/redis_admin/exporting.py` and `state/redis_admin/importing.py`.
+here runs a topology; `state/redis_admin/exporting.py` and `state/redis_admin/importing.py` read and write the server.
 """

@@ -18,11 +18,11 @@ from state.troubles import Trouble
 
 VERSION = 1
 EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum", "format", "told", "history_from")
-"""The position as the control hash has it; the rest is of one life of the topology on one server."""
+"""Fields of the control hash that describe the position; the others belong to one life of the topology on a server."""
 
 
 class LineWriter:
-    """Writes lines, and at the end their digest."""
+    """Writes the lines of an export, and at the end their digest."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out, self._digest, self.line_count = out, blake2b(digest_size=8), 0
@@ -40,15 +40,15 @@ class LineWriter:
 
 
 def export_state(records: RedisRecords, out: IO[bytes]) -> tuple[int, int]:
-    """Writes an export; called once by `txbatch state export`, at any time; returns (committed txid, lines).
+    """Writes an export; called once by `txbatch state export`, even during a run.
 
-    The first and the last line count, too. `out` is an empty, seekable file: if a run commits meanwhile, writing starts
-    again from its beginning.
+    Returns the committed txid, and the number of lines, first and last included. `out` is an empty, seekable file: if a
+    run commits meanwhile, writing starts again from its beginning.
 
     Raises:
-        TopologyError: nothing is stored.
-        StateRefusedError: what is stored cannot be read, or not at one moment.
-        StateUnreachableError: no answer.
+        TopologyError: the topology is not stored.
+        StateRefusedError: the stored state cannot be read, or not at one moment.
+        StateUnreachableError: the server does not answer.
     """
     for _ in range(TRIES):
         out.seek(0)
@@ -61,12 +61,12 @@ def export_state(records: RedisRecords, out: IO[bytes]) -> tuple[int, int]:
 
 
 def described_states(records: RedisRecords, control: Mapping[str, str] | None = None) -> dict[str, DescribedState]:
-    """Returns the states that a stored topology has declared, by its control hash, which is read if it is not given.
+    """Returns the states that a stored topology has declared, by its control hash, which is read if not given.
 
     Raises:
-        TopologyError: nothing is stored.
-        StateRefusedError: a drop was left unfinished, the state has half of a lost write in it, or the description
-            cannot be read.
+        TopologyError: the topology is not stored.
+        StateRefusedError: a drop was left unfinished, the state holds half of a write, or the description cannot be
+            read.
     """
     keys, control = records.keys, records.records().control if control is None else control
     if not control:
@@ -91,7 +91,7 @@ def _written(records: RedisRecords, out: IO[bytes]) -> tuple[int, int]:
             if described_states(records, piece) != states:
                 raise MovedError("another topology was started while it was read")
             control = {field: piece[field] for field in EXPORTED_FIELDS if field in piece}
-            control["format"] = STORED_FORMAT  # an export is of one slot
+            control["format"] = STORED_FORMAT  # an export has the format of a single slot
             control["topology"] = without_former(control["topology"])
             committed = int(control["committed"])
             writer.write(

@@ -26,7 +26,7 @@ _METADATA = f"{RESERVED_NAME}:metadata"
 class Export:
     """An export that was read to its end and is complete.
 
-    `control` has those fields of the exported control hash that describe the position.
+    `control` holds the fields of the exported control hash that describe the position.
     """
 
     topology_id: str
@@ -37,19 +37,19 @@ class Export:
 
     @property
     def shard_count(self) -> int:
-        """Over how many shards it is spread."""
+        """The number of shards that the topology is spread over."""
         return shard_count_of(self.control["topology"])
 
     def over(self, shard_count: int) -> Export:
-        """Returns the same state, to be spread over another number of shards."""
+        """Returns the same export, for another number of shards."""
         return replace(self, control={**self.control, "topology": with_shards(self.control["topology"], shard_count)})
 
 
 def checked_export(file: IO[bytes]) -> Export:
-    """Reads a file to its end, and returns what it exports.
+    """Reads a file to its end, and returns the export in it.
 
     Raises:
-        StateRefusedError: it is not an export, or of another version, or not whole.
+        StateRefusedError: the file is not an export, is of another version, or is incomplete.
     """
     digest, count, ending, metadata = blake2b(digest_size=8), 0, None, dict[str, bytes]()
     export: Export | None = None
@@ -95,13 +95,13 @@ def import_state(
     """Puts a checked export into a topology, everything at once, and returns how many keys it replaced.
 
     Args:
-        target: the import.
-        export: what `file` holds.
-        file: the one that `checked_export` has read, from its start.
-        generation: see `StateImport.restore`, as for `as_of`.
-        replaces: whether what the topology holds now is deleted in the same step; if not, it is refused.
-        renamed: name of a state, or of a part of one -> the name that it gets.
-        as_of: what the topology must still be.
+        target: writes to the server.
+        export: the export in `file`.
+        file: the file that `checked_export` has read, at its start.
+        generation: see `StateImport.restore`.
+        replaces: whether existing state of the topology is deleted in the same step; if not, it is refused.
+        renamed: name of a state or part -> its new name.
+        as_of: the state in which the topology must still be, see `StateImport.restore`.
     """
     target.begin()
     for piece in _pieces(export, file):
@@ -110,7 +110,7 @@ def import_state(
 
 
 def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
-    """Yields the file's entries, the entries of one key together as far as they fit."""
+    """Yields the file's entries, with as many entries of one key together as fit."""
     reader = LineReader(export.states)
     entries: Entries = []
     expiries: dict[bytes, int] = {}
@@ -120,7 +120,7 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
         if number == 1 or "end" in line:
             continue
         piece = _read(reader, line, number)
-        if piece.name == _METADATA:  # of its shards an import begins a new chain
+        if piece.name == _METADATA:  # an import begins a new chain of its shards
             piece = replace(piece, entries=[each for each in piece.entries if not is_chain(each[0].decode())])
         if not piece.entries and piece.position is None:
             continue

@@ -1,4 +1,4 @@
-"""Looks at single states, as they are declared: their totals, their entries, one field (driver)."""
+"""Reads single states, as they are declared: their totals, their entries, one field (driver)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from state.values.state_kind import KeptEnd, StateKind, ValueType
 
 @dataclass(frozen=True, slots=True)
 class StateTotals:
-    """One declared state, and how much of it there is.
+    """One declared state and its size.
 
     Attributes:
         key: its Redis key; for a state with parts, the pattern of their keys.
-        entry_count: fields, members or items of all parts; values that exist.
-        part_count: parts that exist; None for a state with one key.
+        entry_count: number of fields, members, items or values, in all parts.
+        part_count: number of existing parts; None for a state with one key.
     """
 
     state: DescribedState
@@ -60,7 +60,7 @@ class StateTotals:
 class ChosenState:
     """A state, or one part of it, that a user has named.
 
-    `name` is as `Keys.state` takes it; `has_part` is False for a state with parts if none was named.
+    `name` is the name for `Keys.state`; `has_part` is False for a state with parts if no part was named.
     """
 
     name: str
@@ -72,8 +72,8 @@ def state_totals(records: RedisRecords) -> tuple[int, list[StateTotals]]:
     """Returns the committed txid and the totals of every declared state, counted at one moment.
 
     Raises:
-        TopologyError: nothing is stored.
-        StateRefusedError, StateUnreachableError: it cannot be read.
+        TopologyError: the topology is not stored.
+        StateRefusedError, StateUnreachableError: the states cannot be read.
     """
     states, life = described_states(records), records.life()
     names = {name: records.names_of(state) for name, state in sorted(states.items())}
@@ -91,7 +91,7 @@ def state_totals(records: RedisRecords) -> tuple[int, list[StateTotals]]:
 
 
 def chosen_state(records: RedisRecords, text: str) -> ChosenState:
-    """Returns the state that a user has named, with or without a part, quoted as in its key or not.
+    """Returns the state that a user has named, perhaps with a part, which may be quoted as in its key.
 
     Raises:
         TopologyError: the topology is not stored, or declares no such state.
@@ -108,10 +108,10 @@ def chosen_state(records: RedisRecords, text: str) -> ChosenState:
 def lines_of_state(
     records: RedisRecords, chosen: ChosenState, *, is_raw: bool = False, from_lowest: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Yields the entries of a state as in an export, or its parts if none was named.
+    """Yields the entries of a state as in an export, or the parts of a state with parts if none was named.
 
-    Members of a sorted set have the order of their scores: the best ones first if it keeps only those, else the
-    highest. Of a HyperLogLog its count is shown. With `is_raw`, what it holds is yielded instead.
+    Members of a sorted set are ordered by score: the kept end first if it keeps only one, otherwise the highest. For a
+    HyperLogLog the count is yielded, or with `is_raw` its registers.
     """
     life = records.life()
     if chosen.has_part:
@@ -154,7 +154,7 @@ def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[s
     """Returns the entry of one field or member, as in an export.
 
     Raises:
-        TopologyError: the state has no fields, or not this one.
+        TopologyError: the state has no such entry, or no part was named.
     """
     kind = chosen.state.kind
     if not chosen.has_part:

@@ -1,4 +1,4 @@
-"""Gives a state of a topology another name: its keys, all its parts and its record change in one step (driver)."""
+"""Renames a state of a topology: its keys, all its parts and its record change in one step (driver)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from state.redis_admin.importing import AsOf, StateImport
 
 
 def rename_state(records: RedisRecords, target: StateImport, old: str, new: str, *, generation: str) -> int:
-    """Renames a state by an export and an import of everything that the topology holds; returns the committed txid.
+    """Renames a state by exporting and importing the whole topology; returns the committed txid.
 
-    No run may own the topology meanwhile: if one has written, or taken it over, nothing is changed.
+    No run may own the topology meanwhile: if a run has written to it, or taken it over, nothing is changed.
 
     Raises:
-        TopologyError: there is no such state, or the new name is taken or cannot be one.
-        StateRefusedError: the state cannot be renamed as it is stored, or has been written meanwhile.
+        TopologyError: there is no such state, or the new name is taken or invalid.
+        StateRefusedError: the state cannot be renamed as it is stored, or was written meanwhile.
     """
     control = records.records().control
     _check(records, control, old, check_name("state name", new))

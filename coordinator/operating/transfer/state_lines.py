@@ -1,8 +1,8 @@
 """The lines of an export: each entry of each state as one JSON object, typed as declared. Pure.
 
-The first line says what the export is of, with the control hash; it tells the declared types. The last one holds
-their number and digest, so a truncated file is recognised. Whatever a declared type would not give back byte for byte,
-such as ``1.50`` in a float state, travels as ``{"base64": ...}``; so do bytes.
+The first line names the topology, with the control hash, which holds the declared types. The last line has the number
+of lines and their digest, so a truncated file is recognised. A value that its declared type would not restore byte for
+byte, such as ``1.50`` in a float state, is written as ``{"base64": ...}``; so are bytes.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _COLUMNS = {
     StateKind.VALUE: ("", "value"),
     StateKind.HYPERLOGLOG: ("", "registers"),
 }
-"""What the two parts of an entry are called; empty for what a kind has none of."""
+"""Names of the two parts of an entry; empty for a part that a kind does not have."""
 
 
 def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterator[dict[str, Any]]:
     """Yields the lines of some entries; called for each piece of an export.
 
     Raises:
-        StateRefusedError: the key is not that of a part as declared.
+        StateRefusedError: the key's part is not of the declared type.
     """
     head, field_type, value_type, scale = _layout(piece.name, states)
     if piece.expires_ms is not None:
@@ -67,7 +67,7 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
 
 
 def _score(stored: bytes) -> bytes:
-    """Returns a score as txbatch spells it: what is stored is a number, which each server spells in its own way."""
+    """Returns a score in txbatch's spelling, since servers spell numbers in different ways."""
     try:
         number = float(stored)
     except ValueError:
@@ -76,17 +76,17 @@ def _score(stored: bytes) -> bytes:
 
 
 class LineReader:
-    """Makes entries of the lines of one export, in their order."""
+    """Parses the lines of one export into entries, in order."""
 
     def __init__(self, states: Mapping[str, DescribedState]) -> None:
         self._states = states
         self._expiries: dict[str, int] = {}
 
     def read(self, line: Mapping[str, Any]) -> StoredPiece:
-        """Returns the entry that a line holds; none if the line says when a key expires.
+        """Returns a piece with the entry of a line; without entries if the line holds an expiry or position.
 
         Raises:
-            ValueError: it is not a line of such an export.
+            ValueError: it is not a line of this export.
         """
         name = self._name(line)
         expires_ms = line.get("expires_ms")
@@ -161,7 +161,7 @@ def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, 
 
 
 def _entry(packed: bytes, value_type: ValueType, scale: int) -> list[Any]:
-    """Returns an entry of a stream as pairs of field and value: JSON takes only text as the name of something."""
+    """Returns an entry of a stream as pairs of field and value, because JSON objects have only text as names."""
     fields = unpack(packed)
     values = (to_json(value, value_type, scale) for value in fields[1::2])
     return [[to_json(name, ValueType.STR), value] for name, value in zip(fields[::2], values, strict=True)]
@@ -171,7 +171,7 @@ def _packed_entry(pairs: Any, value_type: ValueType, scale: int) -> bytes:
     """Inverse of `_entry`.
 
     Raises:
-        ValueError: these are not pairs of fields and values of the declared type.
+        ValueError: the argument is not pairs of fields and values of the declared type.
     """
     fields: list[bytes] = []
     for name, value in pairs:
@@ -180,7 +180,7 @@ def _packed_entry(pairs: Any, value_type: ValueType, scale: int) -> bytes:
 
 
 def to_json(stored: bytes, declared: FieldType, scale: int = 0) -> Any:
-    """Returns JSON from which `from_json` makes the same bytes."""
+    """Returns a JSON value that `from_json` converts back to the same bytes."""
     try:
         value = _decoded(stored, declared, scale)
         is_exact = not _is_raw(value) and from_json(value, declared, scale) == stored

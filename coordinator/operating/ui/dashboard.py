@@ -1,4 +1,4 @@
-"""The dashboard as a Starlette application: a page for each path, rendered from its view, behind a guard."""
+"""The dashboard as a Starlette application behind a guard: each path has a page, rendered from its view."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from state.redis_admin.onlooker import Onlooker
 
 FOLDER = Path(__file__).parent
 PART_HEADER = "X-Txbatch-Part"
-"""Sent by the script, which replaces the page's main part only."""
+"""Header sent by the script, which replaces only the main part of the page."""
 POLL_MS = 2_000
 TXID_DIGITS = 16
 
@@ -44,11 +44,11 @@ TXID_DIGITS = 16
 class Pages:
     """Answers requests; Starlette calls its methods on threads, one for each request.
 
-    They look at the server one at a time: many readers are one client to it.
+    They read from the server one at a time, so that many readers are one client to it.
 
     Args:
         clock: seconds since the epoch.
-        zone: in which times are shown.
+        zone: time zone in which times are shown.
         hide: removes secrets from a text.
     """
 
@@ -125,7 +125,7 @@ class Pages:
         return self._about(request, "quarantine.html", view)
 
     def failed(self, request: Request, error: Exception) -> Response:
-        """Shows an error page that says why there is nothing else to show."""
+        """Returns an error page with the reason."""
         match error:
             case HTTPException(status_code=status, detail=detail):
                 title, said = ("Not found" if status == 404 else "Not possible"), str(detail)
@@ -169,7 +169,7 @@ class Pages:
 
 
 def dashboard(pages: Pages, *, names: frozenset[str] | None = LOOPBACK_NAMES) -> Guard:
-    """Returns the application, for requests addressed to these names; its own errors pass the guard too."""
+    """Returns the application, for requests addressed to these host names; the guard sees its error pages, too."""
     about = "/topologies/{topology_id}"
     routes = [
         Route("/", pages.topologies, name="topologies", methods=["GET"]),

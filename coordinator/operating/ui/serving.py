@@ -21,9 +21,9 @@ def serve(
     """Serves until Ctrl-C or SIGTERM; called by ``txbatch ui``, which closes the onlooker.
 
     Args:
-        onlooker: of the server.
-        host: to listen on.
-        port: to listen on; 0 takes a free one.
+        onlooker: reads from the server.
+        host: address to listen on.
+        port: port to listen on; 0 takes a free one.
         hide: removes secrets from a text.
         started: called with the dashboard's address once it listens.
 
@@ -40,7 +40,7 @@ def serve(
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Lets signals end the server and nothing else: uvicorn would raise them again when it is done."""
+    """Lets signals end only the server: uvicorn would raise them again when it is done."""
 
     def heard(_number: int, _frame: FrameType | None) -> None:
         return

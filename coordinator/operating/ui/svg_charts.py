@@ -1,4 +1,4 @@
-"""Charts as inline SVG: the parts they are made of, and the attempts of a transaction."""
+"""Charts as inline SVG: their elements, and the chart of a transaction's attempts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from html import escape
 from state.printable import one_line
 
 CHARACTER = 7.2
-"""Widest character of a label, in units of the drawing: labels hold digits, units and short words."""
+"""Width of the widest character in labels, in units of the drawing: labels hold digits, units and short words."""
 LABEL_HEIGHT = 14.0
 BAR_WIDTH = 100.0
 
 
 class Svg(str):
-    """Text that is SVG already; templates put it in as it is."""
+    """Text that is SVG; templates insert it without escaping."""
 
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Tells templates that it is escaped."""
+        """Returns the text itself, by which templates know that it is escaped."""
         return self
 
 
 def svg(width: float, height: float, parts: Iterable[str], *, label: str, kind: str, is_stretched: bool = False) -> Svg:
-    """Returns a drawing that a page scales to its column; a stretched one does not keep its proportions.
+    """Returns a drawing that a page scales to its column; a stretched drawing does not keep its proportions.
 
-    The label is for screen readers, "" if the text next to it says the same; the kind is its class.
+    The label is for screen readers, "" if the text next to the drawing says the same; the kind is its CSS class.
     """
     heard = f'role="img" aria-label="{words(label)}"' if label else 'aria-hidden="true"'
     stretch = ' preserveAspectRatio="none"' if is_stretched else ""
@@ -53,7 +53,7 @@ def rule(x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid") -> s
 
 
 def words(content: str) -> str:
-    """Returns foreign text as one escaped line."""
+    """Returns text from outside as one escaped line."""
     return escape(one_line(content))
 
 
@@ -68,7 +68,7 @@ def label_width(content: str) -> float:
 
 
 def share_bar(part: float) -> Svg:
-    """Returns a bar as long as a share, from 0 to 1; the figure is next to it."""
+    """Returns a bar whose length shows a share from 0 to 1."""
     shown = min(1.0, max(0.0, part))
     bar = [rectangle(0, 0, BAR_WIDTH, 6, kind="rest")]
     if shown:
@@ -77,7 +77,7 @@ def share_bar(part: float) -> Svg:
 
 
 def split_bar(parts: Sequence[tuple[str, float]]) -> Svg:
-    """Returns one bar of several parts, each as long as its share; a part's name is the class that colours it."""
+    """Returns one bar of several parts, each as long as its share; a part's name is its CSS class."""
     whole = sum(count for _, count in parts)
     shown = [rectangle(0, 0, 4 * BAR_WIDTH, 14, kind="rest")]
     x = 0.0
@@ -95,9 +95,9 @@ _TOP, _BOTTOM, _RIGHT = 20.0, 20.0, 6.0
 
 @dataclass(frozen=True, slots=True)
 class AttemptBar:
-    """An attempt, from begin to end in seconds since the epoch; its class gives it a colour.
+    """The bar of an attempt, from begin to end in seconds since the epoch; the kind is its CSS class.
 
-    The name stands at the left, the note inside the bar if it fits, else next to it.
+    The name is at the left, the note inside the bar if it fits, otherwise next to it.
     """
 
     name: str
@@ -116,9 +116,9 @@ class Mark:
 def attempt_chart(
     title: str, bars: Sequence[AttemptBar], marks: Sequence[Mark], *, said: Callable[[float], str]
 ) -> Svg | None:
-    """Returns the chart, None if there are no attempts.
+    """Returns the chart; None if there are no attempts.
 
-    Marks ascend; a name that would overlap the one before it moves down a line. `said` formats seconds.
+    Marks are in ascending order; a name that would overlap another moves down a line. `said` formats seconds.
     """
     if not bars:
         return None
@@ -145,13 +145,13 @@ def _x(at: float, begin: float, end: float, left: float) -> float:
 
 
 def _mark_x(name: str, x: float, left: float) -> float:
-    """Returns the middle of a mark's name, which must not leave the drawing."""
+    """Returns the centre of a mark's name, so that the name stays inside the drawing."""
     half = label_width(name) / 2
     return min(max(x, left + half), WIDTH - half)
 
 
 def _placed(marks: Sequence[Mark], begin: float, end: float, left: float) -> Iterator[tuple[Mark, float, int]]:
-    """Yields each mark with its place and the line of its name: the first where it overlaps no other name."""
+    """Yields each mark with its position and the line of its name: the first line where it overlaps no other name."""
     ends: list[float] = []
     for mark in marks:
         x = _x(mark.at, begin, end, left)

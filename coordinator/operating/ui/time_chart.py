@@ -1,7 +1,7 @@
 """Charts of figures over time: one line, or layers on top of each other.
 
-Three round values stand at the side, the first and the last time below. Nothing is drawn across a pause, and no more
-points than can be seen.
+Three round values are at the side, the first and the last time below. Lines are broken at pauses, and a chart has no
+more points than can be seen.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Point = tuple[float, float]
 Shown = Callable[[float], str]
 WIDTH, HEIGHT = 280.0, 104.0
 MOST_POINTS = 300
-"""Points in a drawing; there are hardly more pixels."""
+"""Most points in a drawing; it hardly has more pixels."""
 GAP_S = 5.0
-"""A pulse is written every second: where it is missing for longer, the line is broken."""
+"""A pulse is written every second; a line is broken where pulses are missing for longer than this."""
 _TOP, _BOTTOM, _RIGHT, _ARROW = 8.0, 20.0, 4.0, 6.0
 _PEAK = 6.0
 _STEPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -28,16 +28,16 @@ _STEPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One of several figures that add up, at the same times, ascending; its name is the class that colours it."""
+    """One of several figures that add up, all with the same ascending times; its name is its CSS class."""
 
     name: str
     points: tuple[Point, ...]
 
 
 def line_chart(title: str, points: Sequence[Point], *, said: Shown, clock: Shown, peak: Shown) -> Svg:
-    """Returns the chart of a figure; a peak far above the rest is cut off at the top and named below.
+    """Returns the chart of a figure; a peak far above the other values is cut off, and its value written below.
 
-    `said` shows a round value with its unit, `peak` one that is not round, `clock` a time of day.
+    `said` formats a round value with its unit, `peak` any other value, `clock` a time of day.
     """
     if not points:
         return _nothing(title)
@@ -47,7 +47,7 @@ def line_chart(title: str, points: Sequence[Point], *, said: Shown, clock: Shown
     if most > area.highest:
         parts.append(text((area.left + WIDTH) / 2, HEIGHT - 5, f"peak {peak(most)}", anchor="middle"))
     shown = thinned(points, MOST_POINTS)
-    left_out = 2 * len(points) / len(shown) if len(shown) < len(points) else 1.0  # points left out leave longer pauses
+    left_out = 2 * len(points) / len(shown) if len(shown) < len(points) else 1.0  # thinning makes pauses longer
     for run in unbroken(shown, GAP_S * left_out):
         if len(run) > 1:
             floor, line = number(area.y(0)), area.path(run)
@@ -60,7 +60,7 @@ def line_chart(title: str, points: Sequence[Point], *, said: Shown, clock: Shown
 
 
 def stacked_chart(title: str, layers: Sequence[Layer], *, said: Shown, clock: Shown) -> Svg:
-    """Returns the chart of figures that add up, the first at the bottom."""
+    """Returns the chart of figures that add up, the first layer at the bottom."""
     if not layers or not layers[0].points:
         return _nothing(title)
     step = -(-len(layers[0].points) // MOST_POINTS)
@@ -78,7 +78,7 @@ def stacked_chart(title: str, layers: Sequence[Layer], *, said: Shown, clock: Sh
 
 @dataclass(frozen=True, slots=True)
 class _PlotArea:
-    """Maps times and values to places; the first time stands at `left`, the highest value at the upper edge."""
+    """Maps times and values to coordinates: the first time to `left`, the highest value to the upper edge."""
 
     left: float
     begin: float
@@ -87,7 +87,7 @@ class _PlotArea:
 
     @classmethod
     def of(cls, points: Sequence[Point], said: Shown, height: float) -> _PlotArea:
-        """Returns the place for these points; one that is above `height` may stand at the upper edge."""
+        """Returns the area for some points; points above `height` may be moved to the upper edge."""
         highest = round_above(height)
         left = max(label_width(said(value)) for value in (0.0, highest / 2, highest)) + _ARROW
         return cls(left, points[0][0], points[-1][0], highest)
@@ -102,11 +102,11 @@ class _PlotArea:
         return floor - min(1.0, max(0.0, value / self.highest)) * (floor - _TOP)
 
     def path(self, points: Sequence[Point]) -> str:
-        """Returns points joined by straight lines, in the words of SVG."""
+        """Returns an SVG path that joins points by straight lines."""
         return "M" + "L".join(f"{number(self.x(at))} {number(self.y(value))}" for at, value in points)
 
     def between(self, lower: Sequence[Point], upper: Sequence[Point], gap_s: float) -> str:
-        """Returns the area between two lines, in steps, in the words of SVG."""
+        """Returns an SVG path around the area between two lines, broken at gaps."""
         floor = dict(lower)
         pieces = []
         for run in unbroken(upper, gap_s):
@@ -126,7 +126,7 @@ class _PlotArea:
 
 
 def round_above(value: float) -> float:
-    """Returns a round number, not below the value, whose half is round too; 1 for 0."""
+    """Returns a round number that is not below the value, and whose half is round too; 1 for 0."""
     if not value > 0 or math.isinf(value):
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -134,16 +134,16 @@ def round_above(value: float) -> float:
 
 
 def usual_height(values: Sequence[float]) -> float:
-    """Returns how high most values reach: a start or a pause that is many times as long must not flatten the rest."""
+    """Returns the height that most values need: one far higher value, as at a start, must not flatten the others."""
     ordered = sorted(values)
     usual, most = ordered[int(0.95 * (len(ordered) - 1))], ordered[-1]
     return 1.5 * usual if 0 < usual < most / _PEAK else most
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """Returns at most about `most` points, ascending, among them the lowest and the highest of every part.
+    """Returns about `most` points, ascending, with the lowest and the highest point of every part.
 
-    So a spike of one second is seen however many points there are.
+    So a spike of one second is visible among any number of points.
     """
     if len(points) <= most:
         return list(points)

@@ -51,25 +51,25 @@ class OnGiveUp(StrEnum):
 class KafkaSpout(ISpout):
     """Messages of a topic, at least once; task k of n reads the partitions k, k+n, k+2n and so on.
 
-    How far each partition is done is stored in Redis, every `store_every_ms` and at the end. What was emitted and not
-    stored is emitted again by the next run. A message is done when all tuples made of it are acked; a tuple that fails
-    is emitted again, alone, after a growing wait.
+    The offset up to which each partition is done is stored in Redis, every `store_every_ms` and at the end. The next
+    run emits all later messages again. A message is done when all tuples made of it are acked; a tuple that fails is
+    emitted again, alone, after a growing wait.
 
     Args:
-        topic: what is read, and how.
-        split: makes several tuples, or none, of the one the format and the origin fields make.
-        redis: where offsets are kept: an address without a password, or where to find one that has it.
+        topic: which topic is read, and how.
+        split: makes several tuples, or none, from the tuple of format and origin fields.
+        redis: where offsets are kept: an address without a password, or where to find an address with one.
         spout_id: distinguishes spouts of a topology that read the same topic; by default the component's id.
         retries: how often and how soon failed tuples are emitted again.
-        on_give_up: what to do with a message when they are used up. ``"fail"`` stops the run with an error that names
-            it, and the next run begins with it; ``"skip"`` leaves it out, counts and logs it; ``"dead_letter"`` emits
-            it on the stream ``"dead_letters"``, as place, record and reason, until that is acked.
-        max_uncommitted: messages of a partition that may be emitted beyond what is done in sequence.
+        on_give_up: what to do with a message after its last retry has failed. ``"fail"`` stops the run with an error
+            that names it, and the next run begins with it; ``"skip"`` leaves it out, counts and logs it;
+            ``"dead_letter"`` emits it on the stream ``"dead_letters"``, as place, record and reason, until it is acked.
+        max_uncommitted: how many messages of a partition may be emitted after the first one that is not done.
         store_every_ms: how often offsets are stored.
-        force_from_start: set aside what another instance of the topology has stored.
-        instance_id: names this instance; drawn if it is None.
-        max_behind: a run that finds itself further behind the log's end leaves out, counts and logs what lies
-            between; None leaves out nothing.
+        force_from_start: ignore offsets that another instance of the topology has stored.
+        instance_id: names this instance; random if it is None.
+        max_behind: if a run starts further behind the log's end than this, it leaves out all messages up to the end,
+            counts and logs them; None for no limit.
 
     Raises:
         TopologyError: an argument cannot be used, or `redis` holds a password.
@@ -124,8 +124,8 @@ class KafkaSpout(ISpout):
         """Connects, and finds out where each partition of this task begins.
 
         Raises:
-            SourceError: the topic or what is stored cannot be used.
-            StateUnreachableError: the server that keeps offsets gives no answer.
+            SourceError: the topic or a stored offset cannot be used.
+            StateUnreachableError: the server that keeps offsets does not answer.
         """
         self._collector, self._emission = collector, self._topic.emission()
         self._messages: dict[tuple[int, int], KafkaMessage] = {}
@@ -167,17 +167,17 @@ class KafkaSpout(ISpout):
                 return
 
     def ack(self, message_id: TupleId) -> None:
-        """A tuple is done, and with the last one its message."""
+        """Marks a tuple as done, and its message with the last tuple."""
         self._dead.pop(message_id, None)
         manager = self._set.manager(message_id.partition)
         if manager is not None and manager.acked(message_id):
             self._messages.pop((message_id.partition, message_id.offset), None)
 
     def fail(self, message_id: TupleId) -> None:
-        """A tuple failed: it is emitted again, unless it has failed too often.
+        """Emits a failed tuple again later, unless it has failed too often.
 
         Raises:
-            SourceError: it has, and the policy is to fail.
+            SourceError: it has failed too often, and the policy is to fail.
         """
         if message_id in self._dead:
             self._dead_waiting.append(message_id)
@@ -206,7 +206,7 @@ class KafkaSpout(ISpout):
         self._set.store()
 
     def close(self) -> None:
-        """Stores how far each partition is done."""
+        """Stores the offset up to which each partition is done, and closes the connections."""
         for partition, counts in self.statistics().items():
             _LOG.info("partition %d of topic %r at the end: %s", partition, self._topic.name, counts)
         try:
@@ -215,7 +215,7 @@ class KafkaSpout(ISpout):
             self._set.close()
 
     def statistics(self) -> dict[int, dict[str, int]]:
-        """Partition -> its counts; see `PartitionManager.statistics`."""
+        """Returns partition -> its counts; see `PartitionManager.statistics`."""
         return {each.partition: each.statistics() for each in self._set.managers()}
 
     def _fill(self, manager: PartitionManager, now_ms: int) -> None:
@@ -237,7 +237,7 @@ class KafkaSpout(ISpout):
                 self._messages[manager.partition, offset] = message
 
     def _forget_gone(self, manager: PartitionManager) -> None:
-        """Lets go of messages and dead letters that a reset has voided."""
+        """Forgets messages and dead letters that a reset has voided."""
         for partition, offset in [*self._messages]:
             if partition == manager.partition and not manager.holds(offset):
                 del self._messages[partition, offset]
@@ -247,7 +247,7 @@ class KafkaSpout(ISpout):
 
     def _emit(self, manager: PartitionManager, offset: int) -> None:
         message = self._messages[manager.partition, offset]
-        if self._on_give_up is not OnGiveUp.DEAD_LETTER:  # else it may be wanted once more
+        if self._on_give_up is not OnGiveUp.DEAD_LETTER:  # otherwise the dead letter may need it
             del self._messages[manager.partition, offset]
         stream_id, rows = self._rows(manager.partition, message)
         before = manager.made_before(offset)
@@ -264,7 +264,7 @@ class KafkaSpout(ISpout):
             self._messages.pop((manager.partition, offset), None)
 
     def _rows(self, partition: int, message: KafkaMessage) -> tuple[str, list[Sequence[Any]]]:
-        """Returns the tuples of a message and their stream; a bad one goes by its policy."""
+        """Returns the tuples of a message and their stream; follows the policy for a bad message."""
         emission, output = self._emission, self._emission.output
         kept, values = emission.values([message], partition, lambda: self.counts.update(["tombstones"]))
         if not kept:

@@ -1,7 +1,7 @@
-"""How far a partition is, as it is stored between runs, and where the next run begins by that. Pure.
+"""The stored offset of a partition, and where the next run begins. Pure.
 
-The text is JSON, like Storm's in ZooKeeper: ``{"topology": {"id", "name"}, "offset", "partition", "broker", "topic"}``,
-and ours has the topic's id, by which one that was deleted and made again is known.
+The text is JSON, like Storm's in ZooKeeper: ``{"topology": {"id", "name"}, "offset", "partition", "broker", "topic"}``.
+It also has the topic's id, to recognise a topic that was deleted and created again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from state.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class OffsetRecord:
-    """What one run leaves for the next.
+    """The record of a partition that one run leaves for the next.
 
     Attributes:
-        instance_id: of the topology's instance that wrote it.
-        topology_name: its id, as users know it.
+        instance_id: the topology's instance that wrote it.
+        topology_name: the topology id, as users know it.
         offset: where the next run begins.
-        partition, topic, topic_id, broker: what was read, and from where.
-        is_start: nothing was read yet: the partition was there when the first run began, and begins here.
+        partition, topic, topic_id, broker: the partition, its topic and its brokers.
+        is_start: whether nothing was read yet: the partition existed when the first run began, and begins here.
     """
 
     instance_id: str
@@ -37,7 +37,7 @@ class OffsetRecord:
     is_start: bool = False
 
     def to_text(self) -> str:
-        """As it is stored."""
+        """Returns the record as text, to be stored."""
         plain = {
             "topology": {"id": self.instance_id, "name": self.topology_name},
             "offset": self.offset,
@@ -50,10 +50,10 @@ class OffsetRecord:
 
     @classmethod
     def from_text(cls, text: str) -> OffsetRecord:
-        """Inverse of `to_text`.
+        """Restores a record from `to_text`.
 
         Raises:
-            SourceError: it is not a record of ours.
+            SourceError: the text is not a record of a Kafka spout.
         """
         try:
             found: Any = json.loads(text)
@@ -77,12 +77,12 @@ class OffsetRecord:
 
 @dataclass(frozen=True, slots=True)
 class ResumeRules:
-    """How a run continues what another left.
+    """How a run continues from the offsets of earlier runs.
 
     Attributes:
-        instance_id: of this topology's instance.
-        force_from_start: whether what another instance has stored is set aside.
-        max_behind: further behind the log's end than this, a run leaves out what lies between; None never does.
+        instance_id: this instance of the topology.
+        force_from_start: whether offsets of another instance are ignored.
+        max_behind: if the offset is further behind the log's end, a run begins at the end; None for no limit.
     """
 
     instance_id: str
@@ -90,20 +90,20 @@ class ResumeRules:
     max_behind: int | None
 
     def counts(self, record: OffsetRecord | None) -> bool:
-        """Returns whether the stored position of a partition is continued."""
+        """Returns whether a run continues from the stored record of a partition."""
         return record is not None and not (self.force_from_start and record.instance_id != self.instance_id)
 
     def first_offset(self, record: OffsetRecord, topic_id: str, bounds: Bounds, on_gone: str) -> int:
-        """Returns the first offset to emit; those from the stored one up to it are left out.
+        """Returns the first offset to emit; offsets between the stored one and it are left out.
 
         Args:
-            record: what is stored and counts: where the first run began, or how far another one came.
+            record: the stored record that counts.
             topic_id: the brokers' id of the topic.
-            bounds: what the log of the partition holds.
-            on_gone: what to do about offsets that are gone from it.
+            bounds: bounds of the partition's log.
+            on_gone: what to do about offsets that are gone from the log.
 
         Raises:
-            SourceError: the topic is another one, or the offset is gone and the policy is to fail.
+            SourceError: the topic was created again, or the offset is gone and the policy is to fail.
         """
         if record.topic_id != topic_id:
             raise SourceError(
@@ -117,13 +117,13 @@ class ResumeRules:
 
 
 class OffsetRecords(Protocol):
-    """Where records are kept (where the spout task runs)."""
+    """Stores the records of partitions (where the spout task runs)."""
 
     def load(self, field: str) -> str | None:
         """Returns the record of a partition, None if there is none."""
 
     def save(self, texts: Mapping[str, str]) -> None:
-        """Replaces the records of partitions, all or none."""
+        """Replaces the records of partitions, all of them or none."""
 
     def close(self) -> None:
         """Closes its connections."""

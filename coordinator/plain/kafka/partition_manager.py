@@ -1,11 +1,11 @@
-"""One partition of the plain Kafka spout: what to fetch, what to emit, what is done, what may be stored.
+"""One partition of the plain Kafka spout: which messages to fetch and emit, which are done, which offset to store.
 
-Pure: the spout tells it what was fetched, acked and failed, and it answers. Several tuples may be made of a message; it
-is done when all of them are acked, and only those that failed are emitted again.
+Pure: the spout reports fetched messages, acks and fails, and the manager decides. Several tuples may be made of a
+message; it is done when all of them are acked, and only failed tuples are emitted again.
 
 Source: storm.kafka.PartitionManager.
-Differs from Storm: what is uncommitted is bounded, and retries continue inside the bound; a reset purges what is under
-way, failed and waiting together and counts what was lost; nothing is dropped for being far behind.
+Differs from Storm: the number of uncommitted messages is bounded, and retries continue within the bound; a reset purges
+messages under way, failed and waiting together, and counts lost ones; none is dropped for being far behind.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class TupleId(NamedTuple):
 
     Attributes:
         partition: the partition.
-        epoch: counts restarts; what is acked or failed of an earlier one is void.
-        offset: of the message.
-        number: among the tuples made of it, from 0.
+        epoch: counts restarts; acks and fails of an earlier epoch are ignored.
+        offset: offset of the message.
+        number: the tuple's number among the tuples made of the message, from 0.
     """
 
     partition: int
@@ -40,16 +40,16 @@ class AfterFail(Enum):
     """What to do with a tuple that failed."""
 
     RETRY = auto()
-    """It is emitted again, later."""
+    """The tuple is emitted again, later."""
     GIVE_UP = auto()
-    """It was tried often enough; the caller says `acked` once it is dealt with."""
+    """The tuple was tried often enough; the caller calls `acked` once it has dealt with it."""
     IGNORE = auto()
-    """It is not under way: of an earlier epoch, or done."""
+    """The tuple is not under way: it is of an earlier epoch, or done."""
 
 
 @dataclass(slots=True)
 class _Message:
-    """The tuples made of a message, and which of them are not acked."""
+    """The tuples made of a message, and the numbers of those under way and failed."""
 
     tuple_count: int
     out: set[int] = field(default_factory=set)
@@ -60,16 +60,16 @@ class PartitionManager:
     """Decides for one partition; used by one spout task.
 
     Args:
-        partition: its number.
+        partition: number of the partition.
         at: the offset of the first message to emit.
-        rules: of retries.
+        rules: when and how often failed tuples are tried again.
         max_uncommitted: how many messages may be emitted beyond the offset that may be stored.
 
     Attributes:
-        partition: its number.
+        partition: number of the partition.
         epoch: counts restarts.
-        emitted_to: the offset after the last one that was taken.
-        committed_to: what was stored last.
+        emitted_to: the offset after the last message that was taken.
+        committed_to: the offset that was stored last.
         number_acked, number_failed: how often a tuple under way was acked or left out, and how often one failed.
     """
 
@@ -85,9 +85,9 @@ class PartitionManager:
         self.number_acked = self.number_failed = 0
 
     def fetch_from(self, now_ms: int) -> int | None:
-        """Returns where to fetch: the lowest failed message that is due, else what is new; None if the bound is met.
+        """Returns the offset to fetch: the lowest failed message that is due, else the next new one; None at the bound.
 
-        Asked when nothing is waiting.
+        Called when no message is waiting.
         """
         due = self._retries.lowest_due(now_ms)
         if due is not None:
@@ -96,24 +96,24 @@ class PartitionManager:
 
     def room(self) -> int:
         """Returns how many new messages may be taken."""
-        return self._max_uncommitted - self._offsets.uncommitted_count()  # those that wait to be emitted are in it
+        return self._max_uncommitted - self._offsets.uncommitted_count()  # waiting messages are included
 
     def held_up_by(self) -> int | None:
-        """Returns the message whose missing ack keeps the bound met; None if it is not under way, or there is room."""
+        """Returns the offset whose missing ack blocks new messages; None if there is room, or it is not under way."""
         lowest = self._offsets.lowest_open() if self.room() <= 0 else None
         return lowest if lowest in self._messages and self._messages[lowest].out else None
 
     def fetched(self, start: int, offsets: Sequence[int], position: int, now_ms: int) -> list[int]:
-        """What was fetched is waiting to be emitted, as far as it is wanted.
+        """Queues fetched messages to be emitted, as far as they are wanted.
 
         Args:
-            start: what `fetch_from` said.
-            offsets: of the messages, ascending.
+            start: the result of `fetch_from`.
+            offsets: offsets of the fetched messages, ascending.
             position: where the next fetch would continue; offsets below it that were not fetched hold no message.
-            now_ms: the time.
+            now_ms: current time.
 
         Returns:
-            The offsets taken; the caller keeps their messages until `take` has given them all.
+            The offsets that were queued; the caller keeps their messages until `take` has returned all of them.
         """
         if start != self.emitted_to:
             return self._fetched_again(start, offsets, position, now_ms)
@@ -121,25 +121,26 @@ class PartitionManager:
         self._waiting.extend(taken)
         self.emitted_to = max(start, position if len(taken) == len(offsets) else taken[-1] + 1 if taken else start)
         for offset in taken:
-            self._offsets.emitted(offset)  # it may not be stored as done while it waits
+            self._offsets.emitted(offset)  # while it waits, it must not be stored as done
         return taken
 
     def take(self) -> int | None:
-        """Returns the next message to emit; None if none is waiting."""
+        """Returns the offset of the next message to emit; None if none is waiting."""
         return self._waiting.popleft() if self._waiting else None
 
     def made_before(self, offset: int) -> int | None:
-        """Returns how many tuples were made of a message that is tried again; None at its first try."""
+        """Returns how many tuples were made of a message before; None at its first try."""
         found = self._messages.get(offset)
         return None if found is None else found.tuple_count
 
     def emitting(self, offset: int, tuple_count: int) -> list[TupleId]:
-        """Returns the ids of the tuples to emit of a message, which is done at once if it has none.
+        """Returns the ids of a message's tuples to emit: all at its first try, then the failed ones.
+
+        A message without tuples is done at once.
 
         Args:
-            offset: what `take` gave.
-            tuple_count: how many tuples were made of it, as many as before; of one that is tried again only those that
-                failed are wanted.
+            offset: the result of `take`.
+            tuple_count: how many tuples were made of the message, the same number at every try.
         """
         found = self._messages.get(offset)
         if found is None:
@@ -152,7 +153,7 @@ class PartitionManager:
         return [TupleId(self.partition, self.epoch, offset, number) for number in wanted]
 
     def acked(self, tuple_id: TupleId) -> bool:
-        """A tuple is done; returns whether its whole message is."""
+        """Marks a tuple as done; returns whether its whole message is done."""
         found = self._under_way(tuple_id)
         if found is None:
             return False
@@ -164,7 +165,7 @@ class PartitionManager:
         return True
 
     def failed(self, tuple_id: TupleId, now_ms: int) -> AfterFail:
-        """A tuple failed; returns what follows for its message."""
+        """Marks a tuple as failed; returns what to do with it."""
         found = self._under_way(tuple_id)
         if found is None:
             return AfterFail.IGNORE
@@ -176,10 +177,10 @@ class PartitionManager:
         return AfterFail.RETRY
 
     def reset(self, to: int) -> int:
-        """Everything below `to` is void, under way, failed and waiting alike: it is gone from the log.
+        """Forgets every message below `to`, under way, failed or waiting, since it is gone from the log.
 
         Returns:
-            How many offsets are lost: those that failed and cannot be tried again, and those that were never emitted.
+            How many offsets are lost: failed ones that cannot be tried again, and ones that were never emitted.
         """
         failed = len(self._retries.clear_below(to))
         skipped = max(0, to - self.emitted_to)
@@ -190,7 +191,7 @@ class PartitionManager:
         return failed + skipped
 
     def restart(self, at: int) -> None:
-        """Everything is void: the log has lost its end, and its offsets will be those of other messages."""
+        """Forgets everything: the log has lost its end, so its offsets will be given to other messages."""
         self.epoch += 1
         self._offsets, self._retries = OffsetManager(at), RetryManager(self._rules)
         self._messages.clear()
@@ -202,21 +203,21 @@ class PartitionManager:
         return self._offsets.is_open(offset)
 
     def completed_to(self) -> int:
-        """Up to where everything is done: what may be stored."""
+        """Returns the offset before which every message is done, which may be stored."""
         lowest = self._offsets.lowest_open()
         return self.emitted_to if lowest is None else lowest
 
     def to_commit(self) -> int | None:
-        """Returns what to store now, None if that is stored already; the caller then says `committed`."""
+        """Returns the offset to store, None if it is stored already; the caller then calls `committed`."""
         completed = self.completed_to()
         return completed if completed != self.committed_to else None
 
     def committed(self, offset: int) -> None:
-        """An offset is stored."""
+        """Records that an offset is stored."""
         self.committed_to = offset
 
     def statistics(self) -> dict[str, int]:
-        """Counts: acks and fails so far; what is uncommitted, under way, failed and waiting now; and how far it is."""
+        """Returns acks and fails so far, current numbers of messages by status, and the offsets reached."""
         return {
             "number_acked": self.number_acked,
             "number_failed": self.number_failed,
@@ -233,7 +234,7 @@ class PartitionManager:
         for offset in taken:
             self._retries.started(offset)
         self._waiting.extend(taken)
-        if position > start and start not in offsets:  # compaction has removed it: nothing is left to process
+        if position > start and start not in offsets:  # compaction has removed it
             self._done(start)
         return taken
 
@@ -253,7 +254,7 @@ class OffsetManager:
     """The emitted offsets of one partition.
 
     Args:
-        at: where the partition begins: the offset a commit would hold before anything is acked.
+        at: where the partition begins: the offset to commit before any message is acked.
     """
 
     def __init__(self, at: int) -> None:
@@ -264,13 +265,13 @@ class OffsetManager:
         self._acked_heap: list[int] = []
 
     def emitted(self, offset: int) -> None:
-        """A message is under way; again, if it was before."""
+        """Records that a message is under way, perhaps again."""
         if offset not in self._open and offset >= self._next:
             self._open.add(offset)
             heappush(self._open_heap, offset)
 
     def acked(self, offset: int) -> None:
-        """A message is done."""
+        """Records that a message is done."""
         if offset in self._open:
             self._open.remove(offset)
             self._acked.add(offset)
@@ -287,7 +288,7 @@ class OffsetManager:
         return self._open_heap[0] if self._open_heap else None
 
     def next_commit_offset(self) -> int:
-        """Returns the offset after the last acked one below which nothing is open; never goes back."""
+        """Returns the offset after the last acked message without an open one below it; never decreases."""
         lowest = self.lowest_open()
         while self._acked_heap and (lowest is None or self._acked_heap[0] < lowest):
             offset = heappop(self._acked_heap)
@@ -297,12 +298,12 @@ class OffsetManager:
         return self._next
 
     def uncommitted_count(self) -> int:
-        """Messages that were emitted and are not below `next_commit_offset`, acked or not."""
+        """Returns the number of emitted messages from `next_commit_offset` on, acked or not."""
         self.next_commit_offset()
         return len(self._open) + len(self._acked)
 
     def clear_below(self, offset: int) -> None:
-        """Forgets everything below an offset."""
+        """Forgets every message below an offset."""
         self._open = {each for each in self._open if each >= offset}
         self._acked = {each for each in self._acked if each >= offset}
         self._next = max(self._next, offset)

@@ -1,4 +1,4 @@
-"""The partitions of one task of the plain spout: opened, looked after, stored."""
+"""The partitions of one task of the plain Kafka spout: opens them, finds new ones, and stores their offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coordinator.sources.kafka.topic import TopicState, starting_offsets
 from state.errors import FailedException, SourceError, TopologyError
 
 LOOK_EVERY_MS = 10_000
-"""How often it is asked for partitions that have joined."""
+"""How often brokers are asked for new partitions."""
 
 _LOG = logging.getLogger("txbatch")
 
@@ -26,13 +26,13 @@ class PartitionSet:
 
     Args:
         source: the topic.
-        records: where offsets are kept; closed with this.
-        rules: how to continue what another run left.
+        records: stores the offsets; closed with the set.
+        rules: how to continue from the offsets of earlier runs.
         spout_id: part of the records' names.
-        context: the task.
-        make: partition, offset -> its manager.
-        counts: what is lost is counted here.
-        now_ms: the time.
+        context: context of the task.
+        make: (partition, offset) -> the partition's manager.
+        counts: counts lost offsets.
+        now_ms: current time.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class PartitionSet:
     def open(self) -> None:
         """Finds out where each partition begins.
 
-        The first task of the first run stores that for the partitions of all tasks, in one step. So a partition that
-        joins later is known by its missing record, whatever the tasks have come to.
+        The first task of the first run stores a record for the partitions of all tasks, in one step. So a partition
+        that joins later is recognised by its missing record, however far the tasks are.
 
         Raises:
-            SourceError: the topic, an offset or what is stored cannot be used, or brokers give no answer.
+            SourceError: the topic, an offset or a stored record cannot be used, or the brokers do not answer.
         """
         try:
             state = self._topic.look().whole()
@@ -81,10 +81,10 @@ class PartitionSet:
             self._begin(partition, state.bounds[partition], records[partition])
 
     def look_again(self, now_ms: int) -> None:
-        """Takes in partitions that have joined; asks every so often, and brokers that are away another time.
+        """Adds new partitions; asks only at intervals, and later if brokers are away.
 
         Raises:
-            SourceError: the topic is another one.
+            SourceError: the topic was created again.
         """
         if now_ms - self._looked_ms < LOOK_EVERY_MS:
             return
@@ -100,10 +100,10 @@ class PartitionSet:
                 self._begin(partition, state.bounds[partition], self._load(partition))
 
     def out_of_range(self, manager: PartitionManager, start: int) -> None:
-        """An offset is not in the log: what is gone is voided and counted, by the user's policy.
+        """Handles an offset that is not in the log: skips and counts lost messages, by the user's policy.
 
         Raises:
-            SourceError: the policy is to fail, or the topic is another one.
+            SourceError: the policy is to fail, or the topic was created again.
         """
         topic, partition = self._source.name, manager.partition
         try:
@@ -130,7 +130,7 @@ class PartitionSet:
         self._count_lost(partition, manager.reset(to))
 
     def in_turn(self) -> Iterator[PartitionManager]:
-        """Every partition once, beginning after the one that was asked first last time."""
+        """Yields every partition's manager once, starting after the last one that the caller took before."""
         for _ in range(len(self._turns)):
             manager = self._turns[0]
             self._turns.rotate(-1)
@@ -141,7 +141,7 @@ class PartitionSet:
         return self._managers.get(partition)
 
     def managers(self) -> list[PartitionManager]:
-        """Returns all of them."""
+        """Returns the managers of all partitions."""
         return list(self._managers.values())
 
     def reader(self, partition: int) -> PartitionReader:
@@ -149,10 +149,10 @@ class PartitionSet:
         return self._source.reader(self._topic_id, partition)
 
     def store(self) -> None:
-        """Stores how far the partitions are done, those that got further.
+        """Stores the offsets of partitions that have advanced.
 
         Raises:
-            StateRefusedError, StateUnreachableError: the server cannot be used, or gives no answer.
+            StateRefusedError, StateUnreachableError: the server cannot be used, or does not answer.
         """
         for partition, manager in self._managers.items():
             offset = manager.to_commit()
@@ -178,7 +178,7 @@ class PartitionSet:
         return [partition for partition in owned if partition in state.bounds]
 
     def _begin(self, partition: int, bounds: Bounds, record: OffsetRecord | None) -> None:
-        at = bounds.low  # it has joined since, or what is stored of it is set aside
+        at = bounds.low  # the partition is new, or its record is ignored
         if record is not None and self._rules.counts(record):
             at = self._rules.first_offset(record, self._topic_id, bounds, self._source.on_gone)
             self._count_lost(partition, at - record.offset)
@@ -187,7 +187,7 @@ class PartitionSet:
         self._save(self._record(partition, at))
 
     def _say_if_held_up(self, manager: PartitionManager) -> None:
-        """Names, once, a message that has kept a partition waiting from one store to the next."""
+        """Logs, once, a message that has blocked a partition from one store to the next."""
         partition, offset = manager.partition, manager.held_up_by()
         if offset is not None and offset == self._held_up.get(partition) != self._told.get(partition):
             self._told[partition] = offset
@@ -229,7 +229,7 @@ class PartitionSet:
 
 
 def partitions_of(task_index: int, task_count: int, partition_count: int) -> range:
-    """Returns what task k of n reads: the partitions k, k+n, k+2n and so on.
+    """Returns the partitions that task k of n reads: k, k+n, k+2n and so on.
 
     Raises:
         TopologyError: the component does not have that task.

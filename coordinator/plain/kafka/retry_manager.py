@@ -1,4 +1,4 @@
-"""When a failed message is tried again, and when no more.
+"""Decides when a failed message is tried again, and when it is given up.
 
 Pure: time is a parameter, in milliseconds of any clock that does not go back.
 
@@ -16,16 +16,16 @@ from state.errors import TopologyError
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
-    """How often and how soon.
+    """How often and how soon failed tuples are tried again.
 
     Attributes:
         initial_ms: wait before the first retry.
         multiplier: how many times longer each wait is than the one before.
-        max_ms: no wait is longer.
-        limit: retries of one message; None for no limit.
+        max_ms: the longest wait.
+        limit: how many retries each tuple gets; None for no limit.
 
     Raises:
-        TopologyError: a number makes no sense.
+        TopologyError: a number is invalid.
     """
 
     initial_ms: int = 100
@@ -42,7 +42,7 @@ class RetryRules:
             raise TopologyError(f"limit={self.limit} of retries has to be 0 or more, or None")
 
     def wait_ms(self, retry: int) -> int:
-        """Returns the wait before a message's retry number `retry`, from 1."""
+        """Returns the wait before retry number `retry`, which counts from 1."""
         factor = self.multiplier ** min(retry - 1, 1000 if self.multiplier == 1 else 200)
         return int(min(self.max_ms, self.initial_ms * factor))
 
@@ -50,12 +50,12 @@ class RetryRules:
 @dataclass(slots=True)
 class _Failed:
     retries: Counter[int] = field(default_factory=Counter)
-    """Number of a tuple -> how often it was tried again."""
+    """Number of a tuple -> how many retries it had."""
     due_ms: int | None = None
 
 
 class RetryManager:
-    """The failed messages of one partition, by offset; the tuples made of one wait together, and are counted apart.
+    """The failed messages of one partition, by offset; tuples of a message wait together, and are counted separately.
 
     Args:
         rules: how often and how soon.
@@ -67,12 +67,12 @@ class RetryManager:
         self._none_due_before_ms: float = math.inf
 
     def failed(self, offset: int, now_ms: int, number: int = 0) -> bool:
-        """A tuple failed; returns whether it is tried again. It waits at least as long as others of its message.
+        """Records a failed tuple; returns whether it is tried again, not before other failed tuples of its message.
 
         Args:
-            offset: of the message.
-            now_ms: the time.
-            number: of the tuple.
+            offset: offset of the message.
+            now_ms: current time.
+            number: number of the tuple.
         """
         found = self._failed.setdefault(offset, _Failed())
         if self._rules.limit is not None and found.retries[number] >= self._rules.limit:
@@ -88,8 +88,8 @@ class RetryManager:
         return found is not None and found.due_ms is not None and found.due_ms <= now_ms
 
     def lowest_due(self, now_ms: int) -> int | None:
-        """Returns the lowest offset that may be tried again now."""
-        if now_ms < self._none_due_before_ms:  # asked far more often than anything is due
+        """Returns the lowest offset that may be tried again now; None if none is due."""
+        if now_ms < self._none_due_before_ms:  # called far more often than any message is due
             return None
         lowest = min((offset for offset in self._failed if self.is_due(offset, now_ms)), default=None)
         if lowest is None:
@@ -98,18 +98,18 @@ class RetryManager:
         return lowest
 
     def waiting_count(self) -> int:
-        """Messages that failed and are not under way again."""
+        """Returns the number of messages that failed and are not under way again."""
         return sum(found.due_ms is not None for found in self._failed.values())
 
     def started(self, offset: int) -> None:
-        """A message is under way again."""
+        """Records that a message is under way again."""
         self._failed[offset].due_ms = None
 
     def forget(self, offset: int) -> None:
-        """A message is done."""
+        """Records that a message is done."""
         self._failed.pop(offset, None)
 
     def clear_below(self, offset: int) -> list[int]:
-        """Forgets all messages below an offset; returns those that were waiting, ascending."""
+        """Forgets all messages below an offset; returns the offsets of waiting ones, ascending."""
         gone = sorted(each for each in self._failed if each < offset)
         return [each for each in gone if self._failed.pop(each).due_ms is not None]

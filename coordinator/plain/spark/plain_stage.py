@@ -1,7 +1,7 @@
-"""What runs on executors for a plain topology, bolts of one level of a wave, and what the driver makes of the answers.
+"""Runs the bolts of one level of a wave on executors, and reads their reports on the driver.
 
-How a task begins is in `stage_entry`. Whatever it draws at random is seeded by wave and task: computed again, it does
-the same again. A bolt's memory lasts one wave, since its task does.
+`stage_entry` has the beginning of a task. Random draws are seeded by wave and task: a task that is computed again does
+the same again. A bolt's memory lasts for one wave, as its task does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from state.codec import CodecError, digest64, pack, unpack
 
 @dataclass(frozen=True, slots=True)
 class BoltStage:
-    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up."""
+    """Bolt tasks of one level and the tasks chained to them: each prepares, executes its tuples, and cleans up."""
 
     entry: StageEntry[PlainPlan]
     wave_id: WaveId
@@ -58,7 +58,7 @@ class BoltStage:
         post: Post,
         alarm: Alarm,
     ) -> Iterator[None]:
-        """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
+        """Runs the bolts of a chain; pauses after every frame, so that finished frames can be sent."""
         meters = {wiring.task_id: Meter(clock=perf_counter_ns) for wiring in wirings}
 
         def task_of(wiring: TaskWiring, outbox: MessagePacker) -> ChainTask:
@@ -91,7 +91,7 @@ class BoltStage:
 
 @dataclass(frozen=True, slots=True)
 class SpoutEnd:
-    """Stage 0 as it is given what the spouts emitted: one list of frames a partition."""
+    """Stage 0, whose input is one list of frames per partition: the tuples of the spouts."""
 
     stage: BoltStage
 
@@ -100,10 +100,10 @@ class SpoutEnd:
 
 
 def wave_drained(collected: Iterable[Addressed], wave: PlainWave) -> WaveDrained:
-    """Returns what the tasks say of a wave, which has ended with that (driver).
+    """Returns the result of a wave from the reports of its tasks (driver).
 
-    A frame that arrived twice counts once. What a torn one, or one of another wave, says of trees is left out, so that
-    they stay open and their messages fail.
+    A frame that arrived twice counts once. Damaged frames, and frames of another wave, are left out, so that their
+    trees stay open and their messages fail.
     """
     trees = WaveTrees()
     failures: list[tuple[int, Failure]] = []
@@ -131,7 +131,7 @@ def _opened(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[SealedF
 
 
 def _contents(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[list[StretchOrMessage]]:
-    """Yields what each frame holds, as `wave_drained` reads frames; what has arrived torn leaves its trees open."""
+    """Yields the contents of each frame; leaves out the same frames as `wave_drained`, whose trees then stay open."""
     for frame in _opened(packed_frames, wave_id):
         with suppress(CodecError, ValueError):
             yield contents_of(frame)

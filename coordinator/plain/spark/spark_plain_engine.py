@@ -1,4 +1,4 @@
-"""The engine of plain topologies on Spark: one wave at a time, on a lane of its own."""
+"""The engine of plain topologies on Spark: one wave at a time, on its own lane."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class SparkPlainEngine:
 
     Args:
         lease: a Spark context, which stays running after `close`, and the watch over its Java process.
-        plan: what to run.
+        plan: the topology's plan.
         code: the archive that tasks import from; see `ship_code`.
-        wave_timeout_s: user code that has not returned by then is ended a little before that, and the wave, if that was
-            not possible, a little after it; None lets it take its time.
+        wave_timeout_s: time limit of a wave: user code that has not returned is ended a little before it, or if that
+            fails, the wave is ended a little after it; None for no limit.
         executors_timeout_s: how long the run waits for an executor.
     """
 
@@ -78,7 +78,7 @@ class SparkPlainEngine:
             self._lane.submit(look)
 
     def begin(self, wave: PlainWave) -> None:
-        """Hands a wave to the lane, so that a signal finds the calling thread at rest."""
+        """Hands a wave to the lane, so that the calling thread stays free for signals."""
         self._wave_number, self._began_s = wave.wave_id.number, time.monotonic()
         self._jobs.began(self._job_group, self._wave_number)
         self._running = self._lane.submit(partial(self._run, wave))
@@ -98,13 +98,13 @@ class SparkPlainEngine:
             return self._watch.wait(self._running)
         except EngineError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
+        except Exception as error:  # noqa: BLE001 - after any error of Spark, the wave's messages have failed
             _LOG.debug("a wave crashed:\n%s", error)
             story = crash_story(error)
             return WaveCrashed(self._wave_number, story.reason, story.kind)
 
     def _exceeds_its_time(self) -> bool:
-        """Waits until the wave has ended or its time is up, which is not counted while it waits for executors."""
+        """Waits until the wave has ended or its time is up; time without executors does not count."""
         timeout_s = self._wave_timeout_s
         while not wait([self._running], LOOK_AFTER_S).done:
             self._watch.check()
@@ -117,7 +117,7 @@ class SparkPlainEngine:
         return False
 
     def _cancelled(self) -> WaveCrashed:
-        """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
+        """Cancels a wave and waits for its end, so that the next wave has the executors to itself."""
         self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
         try:
             self._watch.wait(self._running, CANCEL_MAX_S)
@@ -133,14 +133,14 @@ class SparkPlainEngine:
         return WaveCrashed(self._wave_number, story.reason, story.kind)
 
     def close(self) -> None:
-        """Cancels what runs, waits for it, and deletes what was shipped."""
+        """Cancels the wave under way, waits for its end, and deletes the shipped plan."""
         try:
             if not self._running.done():
                 self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
             self._cluster.close()
             self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
             self._watch.call(self._shipped_plan.destroy)
-        except EngineError as error:  # then there is nothing to clean up
+        except EngineError as error:  # nothing is left to clean up
             _LOG.debug("nothing was cleaned up: %s", error)
 
     def _run(self, wave: PlainWave) -> WaveDrained:
@@ -152,7 +152,7 @@ class SparkPlainEngine:
             self._jobs.ended(self._job_group)
 
     def _drained(self, wave: PlainWave) -> WaveDrained:
-        """Runs the wave's job: a stage for each level of bolts, if there are any; no shuffle files are left."""
+        """Runs the wave's job, with a stage for each level of bolts, and leaves no shuffle files."""
         plan, jobs, timeout_s = self._plan, self._frame_jobs, self._wave_timeout_s
         deadline = None if timeout_s is None else Deadline(time.time(), timeout_s, "a wave's limit")
         if not plan.stages:

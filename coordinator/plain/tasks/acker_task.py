@@ -11,7 +11,7 @@ from coordinator.plain.tasks.messages import Message, MessageKind, SendMessage, 
 from state.errors import ProtocolError
 
 BUCKET_COUNT = 3
-"""One more than the spout's map has: an acker remembers a tree longer than its spout waits for it."""
+"""One more than the spout's map has, so that an acker remembers a tree longer than its spout waits."""
 
 REMEMBERED_FAILURES = 10_000
 """How many failed roots are remembered, so that late acks for the rest of their trees are ignored."""
@@ -22,8 +22,8 @@ _ENDINGS = {AckOutcome.ACKED: MessageKind.ACKED, AckOutcome.FAILED: MessageKind.
 class AckerTask:
     """One acker task. The senders decide which roots it keeps; see `MessagePacker`.
 
-    If nobody waits for a tree because its spout has timed out, the tree is forgotten two to three ticks after its last
-    message. Of a failed tree nothing is kept.
+    If no spout waits for a tree any more, after a timeout, the tree is forgotten two to three ticks after its last
+    message. A failed tree is dropped at once.
 
     Args:
         task_id: id of the task.
@@ -69,11 +69,11 @@ class AckerTask:
             self._send(tree_message(_ENDINGS[outcome], self._task_id, spout, root))
 
     def tick(self) -> None:
-        """Called once per message timeout; never if timeouts are disabled."""
+        """Forgets old trees; called once per message timeout, and never if timeouts are disabled."""
         self._spout_of.rotate()
 
     def __len__(self) -> int:
-        """Number of trees it keeps."""
+        """Returns the number of trees that it keeps."""
         return len(self._acker)
 
     def _reset_timeout(self, root: int, spout: int | None) -> None:

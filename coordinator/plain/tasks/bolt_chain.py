@@ -1,8 +1,8 @@
 """Runs the bolt tasks of a chain in one process: they hand tuples over in memory.
 
 A tuple that stays inside the chain arrives with the same values, of the same types, as if it had been packed and
-unpacked, and shares them with nobody. It has edges in its trees like any other; both ends of such an edge are reported
-here, so they cancel before an acker hears of them. A bolt with no other chained to it is a chain of one.
+unpacked, and its receiver shares them with no other bolt. It has edges in its trees like any other tuple; both ends of
+such an edge are reported here, so they cancel out before an acker sees them. A single bolt is a chain of one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coordinator.plain.tasks.messages import Message, StretchOrMessage, TupleStr
 
 
 class ChainTask(Protocol):
-    """What a chain asks of a task, be it a `BoltTask` or one of a sub-topology."""
+    """The methods of a task that a chain calls; the task is a `BoltTask` or a `CoordinatedTask`."""
 
     def start(self) -> Failure | None: ...
 
@@ -35,7 +35,7 @@ class ChainFailed(NamedTuple):
 
     Attributes:
         task_id: the task.
-        failure: what it raised.
+        failure: the failure of its user code.
     """
 
     task_id: int
@@ -43,14 +43,14 @@ class ChainFailed(NamedTuple):
 
 
 class ChainInbox:
-    """What a task is handed by others of its chain, in the order of their emits."""
+    """The tuples that a task receives from other tasks of its chain, in the order of their emits."""
 
     def __init__(self) -> None:
         self._stretches: list[TupleStretch] = []
         self._last = (-1, -1)
 
     def add(self, sender: int, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
-        """Takes a tuple; the lists of values are the receiver's own from then on."""
+        """Adds a tuple; its list of values belongs to the receiver from then on."""
         if self._last != (sender, stream_index):
             self._last = (sender, stream_index)
             self._stretches.append(TupleStretch(sender, target, stream_index, [], []))
@@ -59,21 +59,21 @@ class ChainInbox:
         stretch.trees.append(roots)
 
     def take(self) -> list[TupleStretch]:
-        """Returns what was added since the last call."""
+        """Returns the tuples that were added since the last call."""
         taken, self._stretches = self._stretches, []
         self._last = (-1, -1)
         return taken
 
 
 class ChainPacker(MessagePacker):
-    """The outbox of a task in a chain of several, which hands over what is for others of them."""
+    """The outbox of a task in a chain of several, which hands tuples over to the other tasks of the chain."""
 
     def join(self, inboxes: Mapping[int, ChainInbox], head: MessagePacker) -> None:
-        """Joins a chain: chained target -> its inbox. An acker hears of a tree once from all of its tasks."""
+        """Joins a chain: `inboxes` is chained target -> its inbox. All tasks of the chain share the head's acks."""
         self._inboxes, self.acks = inboxes, head.acks
 
     def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
-        """Hands a tuple over, or packs it."""
+        """Hands a tuple over to a task of the chain, or packs it for another target."""
         inbox = self._inboxes.get(target)
         if inbox is None:
             super().add(target, stream_index, row, roots)
@@ -93,10 +93,10 @@ class BoltChain:
     """The tasks of one chain during one wave; call `run` once.
 
     Args:
-        wirings: of its tasks, the head first, in flow order.
+        wirings: wirings of the tasks, in flow order from the head.
         make_task: (wiring, outbox) -> the task.
         make_packer: (wiring, class) -> the outbox of the task.
-        begin: hears which task is about to run user code.
+        begin: called with the task that is about to run user code.
     """
 
     def __init__(
@@ -116,12 +116,12 @@ class BoltChain:
             self._members.append(_Member(wiring, make_task(wiring, packer), inboxes[wiring.task_id], packer))
 
     def run(self, frames: Iterable[Iterable[StretchOrMessage]]) -> Generator[None, None, ChainFailed | None]:
-        """Prepares the bolts, lets them execute everything and cleans up; returns the first failure, which ends it.
+        """Prepares the bolts, lets them execute all tuples, and cleans up; stops at the first failure and returns it.
 
-        Pauses after every frame, so that what was sent can go.
+        Pauses after every frame, so that finished frames can be sent.
 
         Args:
-            frames: what the head has received, frame by frame.
+            frames: the contents that the head has received, frame by frame.
         """
         for member in self._members:
             self._begin(member.wiring)
@@ -145,7 +145,7 @@ class BoltChain:
         return None
 
     def _handed_over(self, first: int) -> ChainFailed | None:
-        """Lets the members from `first` on execute what they were handed."""
+        """Lets the members from `first` on execute the tuples that were handed over to them."""
         for member in self._members[first:]:
             stretches = member.inbox.take()
             failed = self._received(member, stretches) if stretches else None

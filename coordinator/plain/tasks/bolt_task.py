@@ -1,6 +1,6 @@
 """Runs the bolt of one task of a plain topology: messages in, messages out.
 
-Only this module calls the bolts of plain topologies. What they raise becomes a failure that names the task.
+Only this module calls the bolts of plain topologies. Their exceptions become failures that name the task.
 
 Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBoltExecutor.
 """
@@ -34,13 +34,13 @@ _OPEN, _ACKED = TupleStatus.OPEN, TupleStatus.ACKED
 class BoltTask:
     """One bolt task: call `start` once, then `receive` for each message, one at a time, and `close`.
 
-    Each returns the `Failure` of what user code raised, if it did: the run ends with that.
+    Each method returns a `Failure` if user code raised an exception that ends the run.
 
     Args:
         wiring: the task; its spec is a rich or a basic bolt.
         outbox: takes what the task sends.
         random: not shared with other tasks; draws edges and choices.
-        meter: of the component.
+        meter: meter of the component.
 
     Attributes:
         bolt: the live bolt.
@@ -73,7 +73,8 @@ class BoltTask:
         """Lets the bolt execute a tuple or a tick.
 
         Returns:
-            What it raised, but for a `FailedException` on a tuple it has not acked: that fails the tuple.
+            The failure if the bolt raised, except for a `FailedException` on a tuple that it has not acked: that fails
+            the tuple.
 
         Raises:
             ProtocolError: a bolt task must not receive messages of this kind.
@@ -86,7 +87,7 @@ class BoltTask:
         raise ProtocolError(f"bolt task {self._wiring.task_id} received an unexpected {message}")
 
     def receive_all(self, stretch: TupleStretch) -> Failure | None:
-        """Lets the bolt execute many tuples, up to the first failure; the same as `receive` of each."""
+        """Lets the bolt execute many tuples, up to the first failure; the same as `receive` for each."""
         return self._execute(self._origin(stretch.sender, stretch.stream_index), stretch.rows, stretch.trees)
 
     def close(self) -> Failure | None:
@@ -137,13 +138,13 @@ class BoltTask:
             self._metrics.add_acked(stream, acked, duration_ns * acked // executed)
 
     def _raised(self, error: BaseException, tup: PlainTuple) -> Failure | None:
-        """Fails a tuple whose bolt raised a `FailedException`, unless it has acked it; the rest ends the run."""
+        """Fails a tuple if its bolt raised a `FailedException` before acking it; any other error ends the run."""
         if not isinstance(error, FailedException) or tup.status is _ACKED:  # too late to fail it
             return self._user.failure(error, shortened(tup))
         return self._user.call(self.collector.fail, tup) if tup.status is _OPEN else None
 
     def _tell(self, tup: PlainTuple) -> None:
-        """Notifies of a tuple that was executed, and acked by us."""
+        """Notifies watchers of an executed tuple, and of its ack if we have acked it."""
         latency_ns = self._clock() - tup.received_ns
         if self._is_basic and tup.status is _ACKED:
             self._watched.acked(tup, latency_ns)

@@ -1,9 +1,9 @@
 """Runs the bolt of one task of a sub-topology: coordinated batches within a plain topology.
 
-Each tuple that reaches the master from outside begins a batch. Whatever the master and the bolts downstream
-emit belongs to that batch. Every task knows by counting when its part of the batch is complete, finishes it and
-reports to the tasks downstream. The ack tree holds the tuple that began the batch and these reports, so that tuple
-is acked exactly when every task of the sub-topology has finished the batch, and fails when one of them fails.
+Each tuple that reaches the master from outside begins a batch. All tuples that the master and the bolts downstream
+emit for it belong to that batch. Every task knows by counting when its part of the batch is complete, finishes it and
+reports to the tasks downstream. The ack tree holds the tuple that began the batch, and these reports. So the tuple is
+acked exactly when every task of the sub-topology has finished the batch, and fails when a task fails.
 
 Source: backtype.storm.coordination.CoordinatedBolt, outside transactions, and its TimeoutItems.
 """
@@ -31,10 +31,10 @@ from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
 BUCKET_COUNT = 3
-"""One more than the spout's map has: a task keeps a batch longer than the spout waits for it."""
+"""One more than the spout's map has, so that a task keeps a batch longer than the spout waits for it."""
 
 REMEMBERED_BATCHES = 10_000
-"""How many ended batches a task remembers, so that a late message does not begin them again."""
+"""How many ended batches a task remembers, so that a late message does not begin a batch again."""
 
 
 @dataclass(slots=True)
@@ -42,9 +42,9 @@ class _Batch:
     """One batch under way.
 
     Attributes:
-        roots: the trees it belongs to; empty if nobody tracks it.
-        held: task -> root -> edge of the message it sent, either the tuple that began the batch or a COORD; acked at
-            the end.
+        roots: the trees that it belongs to; empty if it is not tracked.
+        held: task -> root -> edge of the message that the task sent, either the tuple that began the batch or a COORD;
+            acked at the end.
         origins: (task, stream index) -> origin of the tuples.
     """
 
@@ -56,13 +56,13 @@ class _Batch:
 class CoordinatedTask:
     """One task of a sub-topology: call `start` once, then `receive` for each message, one at a time, and `close`.
 
-    `receive` returns the `Failure` of what the bolt raised, if the run has to end with that.
+    `receive` returns a `Failure` if the bolt raised an exception that ends the run.
 
     Args:
         wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
-        outbox: takes what the task sends. It must return before it delivers that.
+        outbox: takes what the task sends; its methods return before anything is delivered.
         random: not shared with other tasks; draws edges, and the ids of the batches the task begins.
-        meter: of the component.
+        meter: meter of the component.
     """
 
     def __init__(self, wiring: TaskWiring, outbox: MessagePacker, random: Random, meter: Meter | None = None) -> None:
@@ -75,7 +75,7 @@ class CoordinatedTask:
         self._random = random
         self._observer, self._metrics = meter.observer or TaskObserver(), meter.metrics
         self._begun_count = 0
-        # every message renews its batch, which therefore lasts as long as something happens to it
+        # every message renews its batch, so a batch lasts as long as messages arrive
         self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
         self._bolt = CoordinatedBolt(wiring, self._new_outbox, observer=meter.observer, clock=meter.clock)
@@ -88,7 +88,7 @@ class CoordinatedTask:
         """Lets the bolt execute a tuple, and finish its batch if it is complete now.
 
         Returns:
-            What the bolt raised, but for a `FailedException`: that fails the batch.
+            The failure if the bolt raised, except for a `FailedException`: that fails the batch.
 
         Raises:
             ProtocolError: the task must not receive messages of this kind.
@@ -114,24 +114,24 @@ class CoordinatedTask:
         return None
 
     def tick(self) -> None:
-        """Gives up the batches without a message since the third last tick; called once per message timeout.
+        """Gives up the batches that had no message since the third last tick; called once per message timeout.
 
-        Their spouts have already given them up. If timeouts are disabled this is never called, and a batch that cannot
-        complete is kept until the run ends.
+        Their spouts have already given them up. If timeouts are disabled, this is never called, and an incomplete batch
+        is kept until the run ends.
         """
         for batch, kept in self._batches.rotate().items():
             self._drop(batch)
             self._fail(kept.roots)  # a spout may have restarted its timeout
 
     def close(self) -> Failure | None:
-        """Lets the bolts of batches under way clean up; only the observer hears what they raise then."""
+        """Lets the bolts of batches under way clean up; their exceptions reach only the observer."""
         for _ in range(BUCKET_COUNT):
             for batch in self._batches.rotate():
                 self._drop(batch)
         return None
 
     def __len__(self) -> int:
-        """Batches under way."""
+        """Returns the number of batches under way."""
         return len(self._batches)
 
     def _begin(self, message: Message) -> Failure | None:
@@ -162,7 +162,7 @@ class CoordinatedTask:
         return self._conclude(batch)
 
     def _receive_late(self, message: Message) -> None:
-        """Fails the trees of a late message: of a report if the batch failed here, of a surplus tuple if it did not."""
+        """Fails the trees of a late message, if it is a report to a failed batch, or a surplus tuple of a good one."""
         batch = message.batch
         has_failed, is_report = self._has_failed[batch], message.kind is MessageKind.COORD
         if has_failed == is_report:
@@ -170,7 +170,7 @@ class CoordinatedTask:
             self._fail(message.payload[1])
 
     def _conclude(self, batch: TransactionAttempt) -> Failure | None:
-        """Acks or fails the trees of a batch, once it has ended here; returns what ends the run."""
+        """Acks or fails the trees of a batch, once it has ended here; returns a failure that ends the run."""
         if not self._bolt.is_finished(batch) and not self._bolt.is_lost(batch):
             return None
         kept = self._batches.pop(batch)
@@ -185,7 +185,7 @@ class CoordinatedTask:
         return None
 
     def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, int]:
-        """Drops a batch; returns why it failed, if it did, and the xor of the edges of what it sent."""
+        """Drops a batch; returns its failure, if any, and the xor of the edges that it has sent."""
         noted = self._bolt.noted(batch)  # an exception is user code's bug, even before its batch is complete
         result = self._bolt.end(batch)
         failure = noted or result.failure
@@ -226,7 +226,7 @@ class CoordinatedTask:
 def make_task(
     wiring: TaskWiring, outbox: MessagePacker, random: Random, meter: Meter | None = None
 ) -> BoltTask | CoordinatedTask:
-    """Returns what runs a bolt task of a plain topology, in a sub-topology or not; engines call it for every one."""
+    """Returns a bolt task of a plain topology, in a sub-topology or not; engines call it for every task."""
     if wiring.coordination is None:
         return BoltTask(wiring, outbox, random, meter)
     return CoordinatedTask(wiring, outbox, random, meter)

@@ -1,8 +1,8 @@
-"""What one task of a plain topology sends during one wave: tuples and messages, collected per target and framed.
+"""The outbox of a task of a plain topology for one wave: packs tuples and messages into frames for each target.
 
-Small tuples are packed in portions, as stretches, since packing one costs more than all of its values. Acks travel as
-two columns, roots and edges, with at most one entry a root: the xor of all acks of a task, which is all that an acker
-makes of them.
+Small tuples are packed in portions, as stretches, since packing a single tuple costs more than packing its values. Acks
+travel as two columns, roots and edges, with at most one entry per root: the xor of all acks of a task, which is all
+that an acker needs.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ FRAME_BYTES = 4 * 1024 * 1024
 PORTION = 256
 """Small tuples packed together."""
 SMALL_BYTES = 1024
-"""Values of a tuple that take no more than about this much are small."""
+"""A tuple is small if its values take no more than about this many bytes."""
 NUMBER_BYTES = 9
-"""What a number takes at most, as long as it has 64 bits."""
+"""The largest size of a packed number of 64 bits."""
 
 _NUMBERS = frozenset({int, float, bool, type(None)})
 _TEXTS = frozenset({str, bytes})
 _KINDS = {int(kind): kind for kind in MessageKind}
 _STRETCH = 0
-"""Stands where a message has its kind."""
+"""Marks a stretch; a message has its kind in this place."""
 _NO_TREES = [b"", b""]
-"""The columns of a frame that says nothing of trees."""
+"""The columns of a frame without trees."""
 
 
 RootEdges = tuple[tuple[int, ...], tuple[int, ...]]
-"""Roots, and of each the xor of some of its edges."""
+"""Roots, and for each root the xor of some of its edges."""
 
 
 class Trees(NamedTuple):
-    """What a frame tells an acker about trees.
+    """The INITs and ACKs in a frame for an acker.
 
     Attributes:
-        begun: roots with their first edges, of every INIT.
-        acked: roots with the edges of all ACKs.
+        begun: roots and first edges, from every INIT.
+        acked: roots and edges, from all ACKs.
     """
 
     begun: RootEdges
@@ -53,7 +53,7 @@ class Trees(NamedTuple):
 
 
 class _HeldMessages:
-    """What is on its way to one target."""
+    """The tuples and messages that wait for one target."""
 
     __slots__ = ("byte_count", "held", "item_count", "rows", "sequence", "stream_index", "trees")
 
@@ -66,7 +66,7 @@ class _HeldMessages:
         self.item_count = self.byte_count = 0
 
     def pack_rows(self) -> None:
-        """Packs the tuples held as they are."""
+        """Packs the tuples that are not packed yet."""
         if self.rows:
             self.hold(pack([_STRETCH, self.stream_index, self.rows, *_trees_wire(self.trees)]), len(self.rows))
             self.rows, self.trees = [], []
@@ -78,21 +78,21 @@ class _HeldMessages:
 
 
 class MessagePacker:
-    """The outbox of a task for one wave: packs what it sends into frames; nothing is delivered before a method returns.
+    """The outbox of a task for one wave: packs messages into frames; nothing is delivered before a method returns.
 
-    What there is to say of a root goes to one acker, which every sender chooses alike.
+    All messages about a root go to one acker; every sender chooses the same one.
 
     Args:
         wave_id: the wave.
         sender: task id of the sender.
         send: takes each finished frame.
-        frame_messages: most tuples and messages in a frame, but for the last portion, and most roots; 1 sends each
-            when it is added.
+        frame_messages: most tuples and messages in a frame, not counting the last portion, and most roots; 1 sends each
+            message when it is added.
         acker_tasks: every acker task.
 
     Attributes:
         acks: root -> the xor of the edges that have not been sent to its acker yet.
-        byte_count: the size of what was packed so far: all but the last portion of small tuples for each target.
+        byte_count: the size of everything packed so far, without the last portion of small tuples for each target.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class MessagePacker:
     def add_all(
         self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int]
     ) -> None:
-        """Sends small tuples, see `is_small`, with one root and edge each, or with none; the same as `add` of each."""
+        """Sends small tuples, see `is_small`, with one root and edge each, or with none; the same as `add` for each."""
         box = self._boxes.get(target) or self._box(target)
         for start in range(0, len(rows), self._portion):
             part = slice(start, start + self._portion)
@@ -167,7 +167,7 @@ class MessagePacker:
         """Sends any message of the task.
 
         Raises:
-            CodecError: as `add`.
+            CodecError: see `add`.
         """
         _, target, kind, payload = message
         match kind:
@@ -183,7 +183,7 @@ class MessagePacker:
                 self._hold(target, self._box(target), packed)
 
     def close(self) -> None:
-        """Sends what is left; nothing may be added afterwards."""
+        """Sends all unsent frames; nothing may be added afterwards."""
         self._tell_acks()
         for target, box in self._boxes.items():
             box.pack_rows()
@@ -200,7 +200,7 @@ class MessagePacker:
         return self._boxes.setdefault(target, _HeldMessages())
 
     def _hold(self, target: int, box: _HeldMessages, packed: bytes | None = None, item_count: int = 1) -> None:
-        """Packs the tuples held so far, adds something packed behind them, and sends a frame once it is full."""
+        """Packs the tuples held so far, appends packed content, and sends a frame once it is full."""
         before = box.byte_count
         box.pack_rows()
         if packed is not None:
@@ -218,7 +218,7 @@ class MessagePacker:
         self.acks.clear()  # tasks of a chain share it
 
     def _tell(self, begun: dict[int, int], acks: dict[int, int]) -> None:
-        """Sends each acker a frame of its own about its roots."""
+        """Sends each acker a frame about its roots."""
         for target in self._acker_tasks if begun or acks else ():
             its = [pairs if len(self._acker_tasks) == 1 else self._share(target, pairs) for pairs in (begun, acks)]
             if any(its):
@@ -234,7 +234,7 @@ class MessagePacker:
 
 
 def pack_numbers(numbers: Iterable[int]) -> bytes:
-    """Returns numbers of 64 bits as one piece of bytes."""
+    """Returns numbers of 64 bits as one bytes object."""
     listed = tuple(numbers)
     return struct.pack(f"<{len(listed)}Q", *listed)
 
@@ -245,7 +245,7 @@ def unpack_numbers(packed: bytes) -> tuple[int, ...]:
 
 
 def contents_of(frame: SealedFrame) -> list[StretchOrMessage]:
-    """Returns what a frame holds for a bolt, in the order it was added; without what `trees_of` returns.
+    """Returns the stretches and messages in a frame, in order, without the INITs and ACKs that `trees_of` returns.
 
     Raises:
         CodecError: the frame does not hold messages.
@@ -255,7 +255,7 @@ def contents_of(frame: SealedFrame) -> list[StretchOrMessage]:
 
 
 def messages_in(frame: SealedFrame) -> Iterator[Message]:
-    """Yields all that a frame holds, as messages; for an engine whose frames hold one each. Tuples come first.
+    """Yields everything in a frame as messages, tuples first; for an engine whose frames hold one message each.
 
     Raises:
         CodecError: the frame does not hold messages.
@@ -268,7 +268,7 @@ def messages_in(frame: SealedFrame) -> Iterator[Message]:
 
 
 def trees_of(frame: SealedFrame) -> Trees:
-    """Returns what a frame tells an acker of trees that begin and grow.
+    """Returns the INITs and ACKs in a frame for an acker.
 
     Raises:
         CodecError: the frame does not hold messages.
@@ -296,7 +296,7 @@ def _content_of(sender: int, target: int, wire: list[Any]) -> StretchOrMessage:
 
 
 def _trees_wire(trees: list[dict[int, int]]) -> tuple[bytes | None, Any]:
-    """Returns roots and edges as columns if every tuple has one root, else None and the trees, if there are any."""
+    """Returns roots and edges as columns if every tuple has one root, otherwise None and the trees, if any."""
     sizes = {*map(len, trees)}
     if sizes == {1}:
         return pack_numbers(chain.from_iterable(trees)), pack_numbers(chain.from_iterable(map(dict.values, trees)))
@@ -313,7 +313,7 @@ def _columns(wire: list[bytes]) -> RootEdges:
 
 
 def is_small(row: list[Any]) -> bool:
-    """Returns whether values are surely packed without an error into few bytes."""
+    """Returns whether values are certain to be packed without an error into few bytes."""
     room = SMALL_BYTES - NUMBER_BYTES * len(row)
     for value in row:
         kind = type(value)

@@ -13,7 +13,7 @@ from state.attempt import TransactionAttempt
 
 
 class MessageKind(IntEnum):
-    """What a message says; its payload in brackets."""
+    """Kinds of messages, each with its payload in brackets."""
 
     TUPLE = 1
     """A tuple for a bolt (stream index of the sender, values, root -> edge)."""
@@ -34,18 +34,18 @@ class MessageKind(IntEnum):
     REGULAR = 9
     """A tuple within a batch of a sub-topology (batch, its roots, stream index of the sender, values)."""
     COORD = 10
-    """A task has finished a batch and says how many REGULAR messages it sent for it (batch, root -> edge, count)."""
+    """A task has finished a batch and reports how many REGULAR messages it sent for it (batch, root -> edge, count)."""
 
 
 class Message(NamedTuple):
     """One message.
 
-    A named tuple, for there are several for every tuple, and a tuple is made four times as fast as a dataclass.
+    A named tuple, because several messages are made for every tuple, four times as fast as dataclasses would be.
 
     Attributes:
         sender: task id of the sender; `DRIVER` for the engine itself.
         target: task id of the receiver.
-        kind: what it says.
+        kind: kind of the message.
         payload: plain data; see `MessageKind`.
     """
 
@@ -100,7 +100,7 @@ def _identity(batch: TransactionAttempt) -> list[int]:
 
 
 class TupleStretch(NamedTuple):
-    """Tuples from one task to another on one stream, in order: says what one TUPLE message for each tuple would say.
+    """Tuples from one task to another on one stream, in order; replaces one TUPLE message for each tuple.
 
     Attributes:
         sender: task id of the sender.
@@ -123,4 +123,4 @@ class TupleStretch(NamedTuple):
 
 
 StretchOrMessage = TupleStretch | Message
-"""What a frame holds one after the other."""
+"""An item of a frame."""

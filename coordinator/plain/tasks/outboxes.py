@@ -1,4 +1,4 @@
-"""Where the tuples of a batch go that begins inside a plain topology, and what the ackers have to know of it."""
+"""The outbox of a batch inside a plain topology: sends its tuples, and reports to the ackers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from state.attempt import TransactionAttempt
 class SubtopologyOutbox:
     """The `RowOutbox` of one batch on one task of a sub-topology, which sends each tuple as a message.
 
-    Tuples for tasks inside the sub-topology are counted, and their counts reported at the end: only these reports are
-    in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree themselves, because
-    nobody counts them.
+    Tuples for tasks inside the sub-topology are counted, and the counts are reported at the end: only these reports are
+    in the ack tree, however many tuples a batch has. Tuples for bolts outside are not counted, so they are in the tree
+    themselves.
 
     Args:
         batch: the batch.
-        roots: the trees it belongs to.
+        roots: the trees that the batch belongs to.
         sender: task id of the sender.
-        inside: every task downstream within the sub-topology, each of which gets a report.
-        outbox: of the task.
+        inside: every task downstream within the sub-topology; each gets a report.
+        outbox: outbox of the task.
         random: draws the edges.
 
     Attributes:
         transferred: stream index -> tuples sent on it, counted once per target.
 
-    Differs from Storm: tuples for bolts outside are anchored on the tuple that began the batch; in Storm the
-    spout does not learn whether they arrive.
+    Differs from Storm: tuples for bolts outside the sub-topology are anchored on the tuple that began the batch; in
+    Storm, the spout does not learn whether they arrive.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SubtopologyOutbox:
             self.add(target, stream, row)
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target inside; returns target -> xor of all edges to it."""
+        """Sends a report to every target in the sub-topology; returns target -> xor of all edges to it."""
         for target, tuple_count in self._counts.items():
             edge = self._random.getrandbits(EDGE_BITS)
             anchored = dict.fromkeys(self._roots, edge)

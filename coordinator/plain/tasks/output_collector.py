@@ -32,7 +32,7 @@ class TreeOutputCollector:
         outbox: takes what is sent.
         random: draws the edges and the seed of the choosers.
         watched: notified of each step of the bolt, while it has watchers.
-        meter: of the component.
+        meter: meter of the component.
 
     Attributes:
         component_id: the component whose task it is.
@@ -64,7 +64,7 @@ class TreeOutputCollector:
         return receivers
 
     def emit_on(self, anchor: PlainTuple, values: Sequence[Any], stream_id: str) -> list[int]:
-        """Does the same on an anchor known to be an open tuple."""
+        """Does the same as `emit` with a single anchor that is known to be open."""
         stream_index, row, receivers = self._router.route(values, stream_id)
         draw, add, roots = self._random.getrandbits, self._outbox.add, anchor.roots
         for target in receivers:
@@ -75,7 +75,7 @@ class TreeOutputCollector:
         return receivers
 
     def emit_batch(self, batch: Any, anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM) -> None:
-        """Sends every tuple of a batch by itself; none of them if one is refused."""
+        """Sends every tuple of a batch separately; sends none if one is refused."""
         _, columns, _ = self._router.route_batch(batch, stream_id)
         held = _open_tuples(anchors)
         for row in columns:
@@ -95,7 +95,7 @@ class TreeOutputCollector:
         self._emitted(stream_id, row, [task_id])
 
     def ack(self, tup: Tuple) -> None:
-        """Reports to the ackers both the edge a tuple arrived on and those anchored on it."""
+        """Reports to the ackers the edge on which a tuple arrived, and the edges anchored on it."""
         held = tup if type(tup) is PlainTuple and tup.status is _OPEN else _open_tuple(tup, "acked")
         held.status = _ACKED
         ack, ack_value = self._outbox.ack, held.ack_value
@@ -142,7 +142,7 @@ class AnchoringCollector:
     """The `BasicOutputCollector` of a basic bolt in a plain topology.
 
     Args:
-        collector: of the task; emits the tuples.
+        collector: collector of the task; emits the tuples.
 
     Attributes:
         anchor: the tuple being executed.

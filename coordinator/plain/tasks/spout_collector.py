@@ -26,10 +26,10 @@ class TreeSpoutOutputCollector:
         outbox: takes what is sent.
         random: draws roots, edges and the seed of the choosers.
         watched: notified of each emit, while it has watchers.
-        meter: of the component.
+        meter: meter of the component.
 
     Attributes:
-        pending: root -> message, until it is acked, fails or times out; in the order of their emission.
+        pending: root -> message, until it is acked, fails or times out; in the order of emission.
         done: messages to be acked at once, because without ackers they have no tree.
         emitted_count: how many tuples were emitted.
 
@@ -58,7 +58,7 @@ class TreeSpoutOutputCollector:
     def emit_all(
         self, rows: Iterable[Sequence[Any]], message_ids: Iterable[Any] = (), stream_id: str = DEFAULT_STREAM
     ) -> None:
-        """Sends many tuples, each the root of a tree if there are message ids; none of them if one is refused."""
+        """Sends many tuples, each the root of a tree if there are message ids; sends none if one is refused."""
         ids = list(message_ids)
         stream_index, listed, choosers = self._router.route_all(rows, stream_id)
         if ids and len(ids) != len(listed):
@@ -66,7 +66,7 @@ class TreeSpoutOutputCollector:
         are_small = all(map(is_small, listed))
         if self._watched.watchers or any(each is None for each in ids) or not are_small:
             for row in () if are_small else listed:
-                check_tuple_size(pack(row))  # before any of them is sent
+                check_tuple_size(pack(row))  # before any row is sent
             for row, message_id in zip(listed, ids or repeat(None), strict=False):
                 self.emit(row, message_id, stream_id)
             return
@@ -105,7 +105,7 @@ class TreeSpoutOutputCollector:
                 edge = draw(EDGE_BITS)
                 add(target, stream_index, row, {root: edge})
                 edges ^= edge
-            # only now, so that nobody waits for a tuple that could not be sent
+            # only now, so that a tuple that could not be sent is not pending
             pending[root] = message_id, row, stream_id, self._clock()
             outbox.init(root, edges)
         else:

@@ -29,14 +29,14 @@ from state.fault_points import reached
 class SpoutTask:
     """One spout task: call `start` and `activate` first, `close` last, and one method at a time.
 
-    What the spout raises ends the run: `ask` raises it, and the other methods return it as a `Failure`.
+    An exception of the spout ends the run: `ask` raises it, and the other methods return it as a `Failure`.
 
     Args:
         wiring: the task; its spec is an `ISpout`.
         outbox: takes what the task sends.
         random: not shared with other tasks; draws roots, edges and choices.
         max_spout_pending: `next_tuple` is not called while this many messages are under way; None means no bound.
-        meter: of the component.
+        meter: meter of the component.
 
     Attributes:
         spout: the live spout.
@@ -99,7 +99,7 @@ class SpoutTask:
         return self._user.call(self.spout.deactivate) or self._ack_done()
 
     def ask(self) -> int:
-        """Asks the spout for a tuple, if it may emit; returns how many it emitted.
+        """Asks the spout for a tuple, if it may emit; returns how many tuples it emitted.
 
         Raises:
             UserCodeError: the spout raised.
@@ -136,7 +136,7 @@ class SpoutTask:
                 raise ProtocolError(f"spout task {self._wiring.task_id} received an unexpected {message}")
 
     def end(self, roots: Iterable[int], *, acked: Container[int]) -> Failure | None:
-        """Tells the spout, in order, which messages were acked and which have failed, but for those that timed out."""
+        """Calls the spout's `ack` or `fail` for each message, in order, except for messages that have timed out."""
         pop, done, now_ns = self.collector.pending.pop, self.collector.done, self._clock()
         for root in roots:
             message, failure = pop(root, None), None
@@ -150,9 +150,9 @@ class SpoutTask:
         return None
 
     def tick(self) -> Failure | None:
-        """Fails the messages emitted before the last tick; called once per message timeout, never if disabled.
+        """Fails the messages emitted before the last tick; called once per message timeout T, never if disabled.
 
-        So with one tick per timeout T, a message fails between T and 2T after it was emitted.
+        So a message fails between T and 2T after it was emitted.
         """
         pending = self.collector.pending
         overdue = [root for root in pending if root in self._ageing]
@@ -191,7 +191,7 @@ class SpoutTask:
         self._watched.message_failed(message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> Failure | None:
-        """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
+        """Acks messages without a tree. Bounded: messages that these acks emit wait for the next call."""
         done = self.collector.done
         for _ in range(len(done)):
             failure = self._ack(done.popleft(), self._clock())

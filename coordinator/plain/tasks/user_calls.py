@@ -1,4 +1,4 @@
-"""Calls the user code of one spout or bolt of a plain topology, where no exception can be answered with a replay."""
+"""Calls the user code of one spout or bolt of a plain topology, where no exception leads to a replay."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class UserCalls:
         self._where = (wiring.component_id, wiring.task_index)
 
     def call(self, method: Callable[..., object], *arguments: Any) -> Failure | None:
-        """Calls a method; returns what it raised, even a `FailedException`, as a failure that ends the run.
+        """Calls a method; returns its exception, even a `FailedException`, as a failure that ends the run.
 
-        So does a method that returns anything: nobody reads it.
+        A method that returns a value fails, too, because the value would be ignored.
         """
         try:
             call(method, *arguments)
@@ -37,16 +37,16 @@ class UserCalls:
         return None
 
     def close(self, closings: Iterable[Callable[[], object]]) -> Failure | None:
-        """Calls each in order, even if one before it raised; returns the first failure."""
+        """Calls all functions in order, even if one raises; returns the first failure."""
         return close_all(partial(self.call, closing) for closing in closings)
 
     def failure(self, error: BaseException, tuple_text: str = "") -> Failure:
-        """Returns what an error of the user's means for the run; `tuple_text` shows the tuple being executed."""
+        """Returns the failure for an error of user code; `tuple_text` shows the tuple being executed."""
         return lasting_failure_of(error, *self._where, tuple_text)
 
 
 def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | None:
-    """Calls each in order, and only then returns the first failure, if any."""
+    """Calls all functions in order, and returns the first failure, if any."""
     failures = [close() for close in closings]
     return next((failure for failure in failures if failure is not None), None)
 

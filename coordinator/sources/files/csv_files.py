@@ -1,4 +1,4 @@
-"""Files of CSV as a source: one tuple a row, by columns that are given or that each file's first row names."""
+"""CSV files as a source: one tuple per row, with columns that the user gives or each file's first row names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from state.printable import one_line
 
 OFFERED = (FILE, OFFSET, ROW_NUMBER)
 ROW_BYTES_MAX = 1024 * 1024
-"""A quote that is never closed takes everything after it into one row; this is where it is noticed."""
+"""Default length of the longest row; reveals a quote that is never closed, which makes the rest of a file one row."""
 
 
 class CsvFiles(FileSpout):
@@ -34,23 +34,23 @@ class CsvFiles(FileSpout):
 
     Args:
         pattern: see `TextFiles`.
-        fields: column -> type of the columns that are wanted, see `CsvFields`.
-        rows_per_batch: rows of a transaction, empty lines included.
-        columns: names of all columns, in order, of files without a header. Without it, the first row of every file
+        fields: the wanted columns, as column -> type; see `CsvFields`.
+        rows_per_batch: rows per transaction, empty lines included.
+        columns: names of all columns in order, for files without a header. If omitted, the first row of every file
             names its columns.
-        dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
-        options: of the csv module, such as ``{"delimiter": ";"}``; they win over the dialect's.
+        dialect: a dialect of the csv module: a registered name, a subclass of `csv.Dialect`, or an instance of one.
+        options: format options of the csv module, such as ``{"delimiter": ";"}``; they override the dialect's.
         encoding: see `TextFiles`.
         on_bad_record: see `TextFiles`.
         with_origin: which of ``"file"``, ``"offset"`` and ``"row_number"`` (from 1, empty lines included, the header
             not) every tuple carries.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
-        row_bytes_max: a longer row is refused, at the latest if it is longer by 1 MiB: so a quote that is never closed
-            is noticed.
+        row_bytes_max: longer rows are refused, so that a quote that is never closed is noticed; an excess under 1 MiB
+            may go unnoticed.
 
     Raises:
-        TopologyError: a parameter is invalid; or, as a run starts, nothing matches a pattern, or a file holds no text.
+        TopologyError: a parameter is invalid; or, as a run starts, no file matches a pattern, or a file is not text.
     """
 
     def __init__(
@@ -90,17 +90,17 @@ class CsvFiles(FileSpout):
 
 
 class CsvKind(RecordKind):
-    """CSV, whose columns are given, or named by the first row of each file, in any order.
+    """CSV files whose columns are given or are named by the first row of each file, in any order.
 
     The driver reads a header when it opens a file, and each range carries it to its reader.
 
     Args:
         columns: names of all columns of files without a header; None if each file has one.
-        fields: the columns that are wanted, with types.
-        dialect: of all files.
+        fields: the wanted columns and their types.
+        dialect: the dialect of all files.
         origin_fields: see `RecordOutput`.
         on_bad_record: see `RecordOutput`.
-        record_bytes_max: longest row.
+        record_bytes_max: length of the longest row.
         encoding: see `checked_encoding`.
     """
 
@@ -148,7 +148,7 @@ class CsvKind(RecordKind):
             bare = [content[start:end].removesuffix(b"\n") for start, end in zip([0, *ends], ends, strict=False)]
         if not content.startswith(b"\r") and b"\n\r" not in content:  # no row begins with one, so none is blank
             return bare
-        return [piece if piece.strip(b"\r") else b"" for piece in bare]  # csv knows which ones belong to the end
+        return [piece if piece.strip(b"\r") else b"" for piece in bare]  # the csv module knows which \r end a row
 
     def ends(self, content: bytes) -> list[int]:
         return self._rows.ends(content)
@@ -158,7 +158,7 @@ class CsvKind(RecordKind):
         if not end or not escape or not super().ends_at(file, end):
             return super().ends_at(file, end)
         before = file.read(max(0, end - EDGE_BYTES), end - 1)
-        return (len(before) - len(before.rstrip(escape))) % 2 == 0  # or the line feed is part of a value
+        return (len(before) - len(before.rstrip(escape))) % 2 == 0  # an odd number escapes the line feed
 
     def scanner(
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
@@ -167,7 +167,7 @@ class CsvKind(RecordKind):
         if self._has_header and after is None:
             header = b""
             while not header.removeprefix(BYTE_ORDER_MARK).strip(b"\r\n") and not made.is_done():
-                header = made.take_header()  # the first line that is not empty, and no mark alone
+                header = made.take_header()  # the first line with more than a byte order mark
             if header.removeprefix(BYTE_ORDER_MARK).strip(b"\r\n"):
                 made.columns = self._columns(file.path, header)
         return made
@@ -212,7 +212,7 @@ class RowFinder:
     """Finds the ends of rows. A spec: pickles.
 
     Args:
-        options: of the dialect, see `CsvDialect`.
+        options: options of the dialect, see `CsvDialect`.
 
     Raises:
         TopologyError: a character of the dialect is not ASCII, or is a line break.
@@ -243,11 +243,11 @@ class RowFinder:
         return cursor, found
 
     def are_lines(self, content: bytes, start: int = 0) -> bool:
-        """Returns whether every line from `start` on is a row, as nothing in them is quoted or escaped."""
+        """Returns whether every line from `start` on is a row, because nothing is quoted or escaped."""
         return all(content.find(character, start) < 0 for character in self._special)
 
     def ends(self, content: bytes) -> list[int]:
-        """Returns where each row of some content ends; the last one may lack its end."""
+        """Returns the offset where each row ends; the last row may lack its line feed."""
         if self.are_lines(content):
             return line_ends(content)
         ends, cursor = [], 0
@@ -260,7 +260,7 @@ class RowFinder:
 
 
 def _pattern(options: Mapping[str, Any], quote: str | None) -> bytes:
-    """Returns a row up to and with its line feed."""
+    """Returns a regular expression for one row, line feed included."""
     delimiter, escape = _literal(options["delimiter"]), _literal(options["escapechar"])
     escaped = b"|" + escape + b"." if escape else b""
     value = b"(?:[^" + delimiter + escape + rb"\n]++" + escaped + b")*+"

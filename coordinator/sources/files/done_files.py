@@ -1,12 +1,12 @@
-"""Deletes, moves or keeps files whose content is committed: they are listed, moved or deleted, never earlier.
+"""Lists, moves or deletes input files once all their content is committed, never earlier.
 
-The coordinator of a source notes in which transaction a file was cut to its end; the run tells the `DoneFiles` which
-transactions are durable. Both live in the driver. A run that dies in between finds the files again: files that earlier
-runs have read to their end and committed are dealt with when the last transaction is notified again.
+The coordinator of a source records the transaction in which each file ends; the run notifies `DoneFiles` of durable
+transactions. Both live in the driver. If a run dies in between, the next run lists, moves or deletes the files when the
+last transaction is notified again.
 
-By then there may be something else under the name. So a file is compared with what was read, renamed to a private name,
-where no writer finds it, compared again, and only then removed. What a run that died has left under such a name, the
-next one puts back once it owns the topology, before it looks for files. Until then it is compared where it is.
+By then another file may have the same path. So a file is compared with the bytes that were read, renamed to a private
+name that no writer uses, compared again, and only then removed. If a run dies in between, the next run restores the
+name once it owns the topology, before it lists files. Until then the file is compared under its private name.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from state.fault_points import reached
 
 _LOG = logging.getLogger("txbatch")
 PLACE = "done:"
-"""How the name of a note begins that is of no file: paths begin with a slash, and addresses with another scheme."""
+"""Prefix of notes about the places of done files. Notes about files begin with a slash, or an address's scheme."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """A file that was cut to its end, and how it was then."""
+    """A file that was cut to its end, and its mark at that time."""
 
     path: str
     mark: PrefixMark
 
 
 class FinishedFiles:
-    """Which files end in which transaction; shared by coordinator and committer of one run.
+    """The files that end in each transaction; shared by the coordinator and the committer of one run.
 
     Args:
-        removes: whether they are removed, once they are done.
+        removes: whether done files are moved or deleted.
 
     Attributes:
-        recover: puts back what an earlier run has set aside. Does nothing unless a `DoneFiles` is made: a run without,
-            such as a dry run, leaves the folder alone.
+        recover: puts back the files that an earlier run has set aside. Does nothing unless a `DoneFiles` is made: a run
+            without one, such as a dry run, leaves the folder alone.
     """
 
     def __init__(self, *, removes: bool = False) -> None:
@@ -62,23 +62,23 @@ class FinishedFiles:
         self._gone: set[str] = set()
 
     def cut(self, txid: int, files: Iterable[FinishedFile]) -> None:
-        """Notes what ends in a transaction; one that is cut again replaces what was noted."""
+        """Records the files that end in a transaction; replaces those of an earlier cut."""
         if found := tuple(files):
             self._by_txid[txid] = found
         else:
             self._by_txid.pop(txid, None)
 
     def take(self, txid: int) -> list[FinishedFile]:
-        """Files that end in a transaction or before, each once."""
+        """Removes and returns the files that end in this transaction or an earlier one."""
         due = sorted(number for number in self._by_txid if number <= txid)
         return [file for number in due for file in self._by_txid.pop(number)]
 
     def note_gone(self, path: str) -> None:
-        """Notes that the file that was read is dealt with, so that its name is free."""
+        """Records that a file was moved or deleted, so that a new file at its path is refused."""
         self._gone.add(path)
 
     def refuse_again(self, found: Iterable[str]) -> None:
-        """Raises SourceError if there is a file again under a name that is dealt with: it would never be read."""
+        """Raises SourceError if a removed file's path holds a file again: it would never be read."""
         for path in found:
             if path in self._gone:
                 raise SourceError(
@@ -88,13 +88,13 @@ class FinishedFiles:
 
 
 class DonePlaces:
-    """Where files that are done are listed or moved to, by this run and earlier ones: nothing there is input.
+    """The lists and folders for done files, of this run and earlier ones; no file in them is input.
 
-    Each place is a note of its own, so that a run with other options still knows it.
+    Each place is stored as a note, so that a run with other options still knows it.
 
     Args:
         done: see `Follow`.
-        place: the list or the folder, links resolved; "" if files are left alone or deleted.
+        place: path of the list or folder, links resolved; "" if files are kept or deleted.
     """
 
     def __init__(self, done: str = "keep", place: str = "") -> None:
@@ -102,16 +102,16 @@ class DonePlaces:
         self._known: set[str] = set()
 
     def recall(self, notes: Mapping[str, Any]) -> dict[str, Any]:
-        """Takes in the places that are noted, and returns the other notes."""
+        """Restores the places from the notes, and returns the other notes."""
         self._known.update(name for name in notes if name.startswith(PLACE))
         return {name: note for name, note in notes.items() if not name.startswith(PLACE)}
 
     def notes(self) -> dict[str, Any]:
-        """Returns what to note, unless it is noted already."""
+        """Returns the note of this run's place, unless it is stored already."""
         return {self._now: True} if self._now and self._now not in self._known else {}
 
     def tell_change(self, topology_id: str) -> None:
-        """Logs that earlier runs had other places, which stay left out of the input."""
+        """Logs a warning for each place of earlier runs, which is still not read."""
         for former in sorted(self._known - {self._now}):
             done, _, place = former.removeprefix(PLACE).partition(":")
             _LOG.warning(
@@ -120,7 +120,7 @@ class DonePlaces:
             )
 
     def without(self, found: Mapping[str, FileFacts], store: FileStore) -> dict[str, FileFacts]:
-        """Returns what was found elsewhere."""
+        """Returns the files that are in none of these places."""
         names = self._known | ({self._now} if self._now else set())
         places = [name.removeprefix(PLACE).partition(":")[::2] for name in names]
         folders = tuple(f"{place.rstrip('/')}/" for done, place in places if done == "move")
@@ -133,11 +133,11 @@ class DonePlaces:
 
 
 class DoneFiles(SpoutCommitter):
-    """Deals with files that are done; made once a run (driver).
+    """Lists, moves or deletes files that are done; made once a run (driver).
 
     Args:
-        finished: which files end in which transaction.
-        follow: says what to do with them; None leaves all alone.
+        finished: the files that end in each transaction.
+        follow: says what to do with done files; None keeps them.
         store: where the files are.
         place: see `DonePlaces`.
     """
@@ -148,22 +148,22 @@ class DoneFiles(SpoutCommitter):
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
         self._place = place
         self._list = DoneList(Path(place))
-        self._kept: frozenset[str | int] = frozenset()  # paths, and inodes of files that may have another name by now
+        self._kept: frozenset[str | int] = frozenset()  # paths, and inodes of files that may have been renamed
 
     def keep(self, batches: Collection[Any]) -> None:
-        """Leaves files alone that quarantined batches were cut from, until those are republished or dropped."""
+        """Keeps the files of quarantined batches until the batches are republished or dropped."""
         kept: set[str | int] = set()
         for metadata in batches:
-            with suppress(SourceError):  # of another kind of source, from before
+            with suppress(SourceError):  # metadata of another kind of source
                 for each in parse_ranges(metadata):
                     kept |= {each.path, *(() if each.mark is None else (each.mark.stamp[3],))}
         self._kept = frozenset(kept - {0})
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        """Deals with every file that ends in the transaction or before.
+        """Lists, moves or deletes every file that ends in this transaction or an earlier one.
 
         Raises:
-            SourceError: there is something else under the name of a file, or it cannot be moved, deleted or listed.
+            SourceError: a file's path now holds another file, or the file cannot be moved, deleted or listed.
         """
         ended = self._finished.take(attempt.txid)
         files = [file for file in ended if not self._is_kept(file)]
@@ -192,7 +192,7 @@ class DoneFiles(SpoutCommitter):
                 self._refuse_other_content(file, aside)
             self._checked_stamp(file, aside)
             reached("done_file.compared")
-            # the marker first: without it a file that a crash leaves is known, and found again by the next run
+            # the marker first: if we crash after it, the next run still knows the file and finds it again
             for path in [file.path + self._marker, aside] if self._marker else [aside]:
                 if self._done == "delete":
                     store.delete(path)
@@ -203,7 +203,7 @@ class DoneFiles(SpoutCommitter):
             raise
 
     def _checked_stamp(self, file: FinishedFile, path: str) -> FileStamp:
-        """Returns the stamp of what is at a path; raises SourceError if it cannot be the file that was read."""
+        """Returns the stamp of the file at a path; raises SourceError if it cannot be the file that was read."""
         with closing(self._store.open(path)) as found:
             stamp, read = found.stamp, file.mark.stamp
         if read != NO_STAMP and identity_of(stamp) != identity_of(read):
@@ -211,7 +211,7 @@ class DoneFiles(SpoutCommitter):
         return stamp
 
     def _refuse_other_content(self, file: FinishedFile, path: str) -> None:
-        """Reads a file again: it has no stamp, or one that it would have kept if it had been changed at once."""
+        """Raises SourceError if the content has changed; called if the stamp does not prove that it is unchanged."""
         end = file.mark.end
         with closing(open_content(self._store, path)) as found:
             same = marks_at(found, {end}).get(end)
@@ -237,19 +237,19 @@ class DoneFiles(SpoutCommitter):
 
 
 class DoneList:
-    """Appends to one list; lives in the driver.
+    """The list of done files, which only grows; lives in the driver.
 
     Args:
-        path: of the list, on this machine.
+        path: path of the list on this machine.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._listed: set[str] | None = None
-        self._torn = ""  # a last line without an end: a crash, or a full disk, in the middle of it
+        self._torn = ""  # an incomplete last line, left by a crash or a full disk
 
     def append(self, paths: Iterable[str]) -> None:
-        """Lists those of some paths that are not listed yet.
+        """Appends the paths that are not listed yet.
 
         Raises:
             SourceError: the list cannot be read or written.
@@ -257,7 +257,7 @@ class DoneList:
         try:
             self._append_fresh(paths)
         except OSError as error:
-            self._listed = None  # part of it may be written: the next call looks
+            self._listed = None  # part of it may be written: the next call reads the list again
             raise SourceError(
                 f"list {str(self._path)!r} of files that are done cannot be written: {error.strerror or error}; give "
                 "Follow the done_path of a file that this user may write, in a folder that exists, and run again"
@@ -272,7 +272,7 @@ class DoneList:
         if not fresh:
             return
         self._listed.update(map(path_of, fresh))
-        if self._torn:  # it is completed if it is one of ours
+        if self._torn:  # complete it if one of these paths begins with it
             fresh.sort(key=lambda line: not line.startswith(self._torn))
             fresh[0] = fresh[0].removeprefix(self._torn) if fresh[0].startswith(self._torn) else f"\n{fresh[0]}"
             self._torn = ""
@@ -281,12 +281,12 @@ class DoneList:
 
 
 def line_of(path: str) -> str:
-    """Returns how a path stands in the list."""
+    """Returns the line that lists a path."""
     return path if path.isprintable() and not path.startswith('"') else json.dumps(path)
 
 
 def path_of(line: str) -> str:
-    """Returns the path that a line of the list names; a line of another form is taken as a path."""
+    """Returns the path on a line of the list: decoded if the line is a JSON string, otherwise the line itself."""
     try:
         return str(json.loads(line)) if line.startswith('"') else line
     except ValueError:

@@ -1,7 +1,7 @@
-"""Compares files with what was read from them: changed, gone, unread, or the same under a new name.
+"""Compares files with the bytes that were read from them: changed, gone, unread, or the same under a new name.
 
-A file whose size, times and inode are those it had when it was read is taken to be unchanged, unless it had been
-changed within two seconds before; of any other the bytes that were read are read again and their digest compared.
+A file is taken to be unchanged if its size, times and inode are the same as when it was read, unless it had been
+modified within two seconds before that. Otherwise the bytes that were read are read again, and their digest compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FileComparison:
     """Compares the present files with those that were read; made once, at the start of a run (driver).
 
     Args:
-        pending: paths of files that are read again, for transactions that are not committed.
+        pending: paths of files that uncommitted transactions will read again.
         store: where the files are.
     """
 
@@ -42,7 +42,7 @@ class FileComparison:
         return open_content(self._store, path)
 
     def _tell_lost(self, path: str, sentence: str, *, is_next: bool) -> bool:
-        """Returns whether the run can do without the bytes that were read, which are no longer there."""
+        """Reports that bytes we read are gone; returns whether the run can do without them."""
         if path in self._pending:
             self._impossible.append(f"{sentence}; transactions that are not committed yet have to read it again")
         elif is_next:
@@ -53,14 +53,14 @@ class FileComparison:
         return False
 
     def _tell_renamed(self, former: str, path: str, note: PrefixMark, sentence: str) -> None:
-        """A file may be one that was read: the user says whether it is, or is to be read."""
+        """Reports a file that may be a renamed file; the user decides whether it is, or whether to read it as new."""
         self._renamed.append(sentence)
         self._notes |= {former: None, path: note.to_plain()}
         self._again_notes |= {former: None, path: None}
 
 
 class SortedComparison(FileComparison):
-    """Compares an input that is read by path.
+    """Compares an input whose files are read in the order of their paths.
 
     Args:
         sizes: path -> size of every file of the input.
@@ -68,7 +68,7 @@ class SortedComparison(FileComparison):
         pending: see `FileComparison`.
         store: see `FileComparison`.
         position: path of the file in which the last transaction ended.
-        is_empty: whether a file holds no record, though it may hold a header; nothing is noted of such a file.
+        is_empty: returns whether a file holds no record, apart from a header; such files have no note.
         ends_at: see `FileKind.ends_at`.
     """
 
@@ -127,7 +127,7 @@ class SortedComparison(FileComparison):
             if found is not None and found.digest == mark.digest:
                 if path == self._position and mark.is_whole and mark.end:
                     self._tell_continued(file, mark)
-                if found.stamp != mark.stamp:  # which spares the next run reading it
+                if found.stamp != mark.stamp:  # so that the next run need not read it
                     self._notes[path] = replace(mark, stamp=found.stamp).to_plain()
                 return True
             now = f"has {file.byte_count} bytes" if found is None else "differs from them"
@@ -138,7 +138,7 @@ class SortedComparison(FileComparison):
         return False
 
     def _tell_continued(self, file: InputFile, mark: PrefixMark) -> None:
-        """A last record without an end counted as one; what was appended to it since would be another."""
+        """Reports text appended to a line that was read without its end: it would become a record of its own."""
         if file.read_up_to(mark.end, mark.end + 1) and not self._ends_at(file, mark.end):
             self._changed.append(
                 f"file {file.path!r} ended at byte {mark.end} within a line, which was read as it was, and continues "
@@ -146,9 +146,10 @@ class SortedComparison(FileComparison):
             )
 
     def _known_under_other_names(self, gone: Mapping[str, PrefixMark]) -> dict[str, tuple[str, int]]:
-        """Unread file -> the one that is gone, whose content it begins with, and how many bytes that is.
+        """Returns unread path -> vanished path and byte count, of files that begin with a vanished file's bytes.
 
-        One file is one other at most. Before the position nobody is asked, so content alone has to be long there.
+        A vanished file has one match at most. For files before the position the user is not asked, so their equal
+        content has to be long, unless inode, size and time match too.
         """
         ends = {mark.end for mark in gone.values() if mark.end}
         alike: list[tuple[bool, int, str, str, PrefixMark]] = []
@@ -181,12 +182,12 @@ class SortedComparison(FileComparison):
             self._again.append(f"file {path!r} begins with the {found.end} bytes that were read of {former!r}")
 
     def _look_at(self, path: str, known: int) -> None:
-        """Tells what was not read of a file that is not read any more, and remembers all of it as done with."""
+        """Reports the unread bytes of a file that will not be read again, and notes the whole file as read."""
         mark = self._marks.get(path)
         read = known if mark is None else mark.end
         with closing(self._open(path)) as file:
             if mark is not None and mark.is_whole and file.is_compressed and file.stamp == mark.stamp:
-                return  # it cannot have grown, and to count its content it would have to be unpacked
+                return  # it cannot have grown, and counting its content would mean unpacking it
             if mark is None and not known and self._is_empty(file):
                 return
             size = file.byte_count if file.is_compressed else min(file.byte_count, self._sizes[path])
@@ -195,24 +196,23 @@ class SortedComparison(FileComparison):
                 self._skipped.append(f"{what} before the position, in file {self._position!r}, and would never be read")
             if size > read or mark is None:
                 whole = whole_mark(file) if size == file.byte_count else marks_at(file, {size})[size]
-                self._notes[path] = replace(whole, is_whole=True).to_plain()  # what grows meanwhile is for the next run
+                self._notes[path] = replace(whole, is_whole=True).to_plain()  # later growth is for the next run
 
 
 class GrowingComparison(FileComparison):
-    """Compares a folder that is followed.
+    """Compares a followed folder.
 
-    New files are what it is followed for, a file that was read to its end and committed may go, and one that has grown
-    is read further.
+    New files are expected, a file that was read to its end and committed may vanish, and a grown file is read further.
 
     Args:
-        known: what earlier runs have read.
+        known: the files that earlier runs have read.
         pending: see `FileComparison`.
         store: see `FileComparison`.
 
     Attributes:
         former: the notes as they are stored.
-        moved: former path -> path, of files that have another name now.
-        alike: former path -> path, of files that the user declares to be the same or not.
+        moved: former path -> current path of renamed files.
+        alike: former path -> current path of files that may be the same; the user decides.
     """
 
     def __init__(self, known: KnownFiles, pending: Collection[str], store: FileStore) -> None:
@@ -223,7 +223,7 @@ class GrowingComparison(FileComparison):
         self.alike: dict[str, str] = {}
 
     def change(self, found: Mapping[str, FileFacts]) -> InputChange:
-        """Returns the differences, given everything that matches.
+        """Returns the differences, given every file that matches the patterns.
 
         Raises:
             SourceError: a file cannot be read.
@@ -247,7 +247,7 @@ class GrowingComparison(FileComparison):
         for each in settled.outgrown:
             self._tell_outgrown(each.path, each.note, each.sentence, found)
         for alike in settled.alike:
-            is_first = alike.former not in self.alike  # of several that are alike one may be it
+            is_first = alike.former not in self.alike  # only one of several candidates can be the same file
             if is_first and alike.note.is_whole and alike.former not in self._pending:
                 self._tell_renamed(alike.former, alike.path, alike.note, alike.sentence)
                 self.alike[alike.former] = alike.path
@@ -264,10 +264,10 @@ class GrowingComparison(FileComparison):
         )
 
     def accepted(self, notes: Mapping[str, PrefixMark]) -> dict[str, PrefixMark]:
-        """Returns the notes by the names that files have now, once `change` has looked.
+        """Returns the notes under the current paths of the files; call `change` first.
 
         Args:
-            notes: as the user has accepted them, who has said what is the same file under another name.
+            notes: the stored notes, after the user has decided which files are renamed ones.
         """
         now = {path: note for path, note in self._known.notes.items() if path not in self.alike}
         return now | {path: notes[path] for path in self.alike.values() if path in notes}
@@ -277,7 +277,7 @@ class GrowingComparison(FileComparison):
         self._tell_lost(path, sentence, is_next=not mark.is_whole)
 
     def _tell_outgrown(self, path: str, mark: PrefixMark, sentence: str, found: Mapping[str, FileFacts]) -> None:
-        """A file that was read in part has more, of course; but not more than when it was complete."""
+        """Reports a file that was read whole and has more now, or was complete and has another size now."""
         is_as_it_was = path not in found or self.moved.get(path) != path
         size = mark.stamp[0] if is_as_it_was else found[path].byte_count
         if mark.is_whole:

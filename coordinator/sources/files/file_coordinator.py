@@ -33,12 +33,12 @@ from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 RANGE_RECORDS = 1024
-"""Fewest records of a range, if the transaction has as many. A task that reads less costs more than it helps: it is
-other transactions that keep the other tasks busy, since the task that reads the first range changes with the txid."""
+"""Fewest records of a range, if the transaction has as many. Smaller ranges cost more than they help: the other tasks
+are busy with other transactions anyway, since the txid decides which task reads the first range."""
 
 
 class _LastCut(NamedTuple):
-    """The transaction that was cut last, as plain data and as ranges, and the file of the last of these."""
+    """The transaction that was cut last, as plain data and as ranges, and the file of its last range."""
 
     metadata: list[Any]
     ranges: list[RecordRange]
@@ -51,12 +51,12 @@ class FileCoordinator(SpoutCoordinator):
     Args:
         kind: how a file is cut.
         store: where the files are.
-        order: which files there are, in the order in which they are read.
-        records_per_batch: records of a transaction.
-        context: tells how many tasks read and what to call the topology.
-        found: path -> the file as the run found it, of an input that does not grow.
-        finished: takes down which files end in which transaction.
-        places: where files that are done go.
+        order: the input's files, in reading order.
+        records_per_batch: records per transaction.
+        context: has the number of reading tasks and the topology's id.
+        found: path -> the file as the run found it; empty for a followed folder.
+        finished: records the files that end in each transaction.
+        places: where done files go.
         block_bytes: how much is read at a time.
     """
 
@@ -83,7 +83,7 @@ class FileCoordinator(SpoutCoordinator):
         self._finished = finished or FinishedFiles()
         self._places = places or DonePlaces()
         self._notes: dict[str, PrefixMark] = {}
-        self._growing: GrowingComparison | None = None  # of a folder that is followed, if it was compared
+        self._growing: GrowingComparison | None = None  # of a followed folder, once it was compared
         self._is_compared = False
         self._last: RecordRange | None = None  # the cursor stands after it
         self._cut_last = _LastCut([], [])
@@ -115,7 +115,7 @@ class FileCoordinator(SpoutCoordinator):
                 self._order.resume(growing.former, growing.accepted(self._notes))
             self._notes = self._order.known.notes
         self._order.begin(self._notes if self._is_compared else {}, final)
-        # which of them ends where is no longer known, and by the last transaction all of them do
+        # it is no longer known where each file ended, but all of them ended by the last transaction
         self._finished.cut(last_txid, _finished(self._notes))
         self._go_after(last)
 
@@ -143,13 +143,13 @@ class FileCoordinator(SpoutCoordinator):
         return self._cut_last.metadata
 
     def position(self, metadata: Any) -> list[Any]:
-        """Returns the ranges, and the digest of the last file up to there; its stamp says nothing of that."""
+        """Returns the ranges, and the digest of each file up to its last range; stamps do not describe a position."""
         ranges = parse_ranges(metadata)
         digests = [each.mark.digest for each in ranges if each.mark is not None]
         return [*(replace(each, mark=None).to_plain() for each in ranges), digests]
 
     def notes(self, metadata: Any) -> dict[str, Any]:
-        """Path -> note, of the files a transaction was cut from or knows by another name; and where done files go."""
+        """Returns path -> note of the files that a transaction read or renamed, and the notes of `DonePlaces`."""
         named = {each.path: each.note for each in parse_namings(metadata)}
         read = {
             each.path: replace(each.mark, record_count=each.first + each.count).to_plain()
@@ -159,10 +159,10 @@ class FileCoordinator(SpoutCoordinator):
         return read | named | self._places.notes()
 
     def compare(self, former: FormerInput) -> InputChange:
-        """Returns what is different about the files that were read, and which would be skipped or read again.
+        """Returns how the files that were read have changed, and which files would be skipped or read again.
 
         Raises:
-            SourceError: a file cannot be read, or what is stored is not of files.
+            SourceError: a file cannot be read, or the stored metadata is not of files.
         """
         self._is_compared = True
         if former.last is None:
@@ -209,7 +209,7 @@ class FileCoordinator(SpoutCoordinator):
         return self._order.fraction(file.path, share)
 
     def lag(self) -> Lag:
-        """Returns what waits of a folder that is followed (driver, any time)."""
+        """Returns how far the run is behind a followed folder (driver, any time)."""
         assert isinstance(self._order, GrowingOrder), "an input that has an end has progress instead"
         return self._order.lag(self._cursor.file)
 
@@ -217,7 +217,7 @@ class FileCoordinator(SpoutCoordinator):
         self._cursor.close()
 
     def _ranges(self, metadata: Any) -> list[RecordRange]:
-        """Restores the ranges of a transaction; a run asks several times about the one that was cut last."""
+        """Returns the ranges of a transaction; those of the last cut are kept, since they are needed several times."""
         last = self._cut_last
         return last.ranges if metadata == last.metadata else parse_ranges(metadata)
 
@@ -229,9 +229,9 @@ class FileCoordinator(SpoutCoordinator):
             yield part
 
     def _go_after(self, metadata: Any) -> None:
-        """Stands after the last range of a transaction, which is read again unless we just cut it.
+        """Moves after the last range of a transaction, which is read again unless we just cut it.
 
-        A file that has left the input, as `compare` has reported, is followed by those that sort after.
+        If its file has left the input, as `compare` has reported, the files that sort after it follow.
         """
         last = None if metadata is None else self._ranges(metadata)[-1]
         if last == self._last:
@@ -255,6 +255,6 @@ class FileCoordinator(SpoutCoordinator):
 
 
 def _finished(notes: Mapping[str, PrefixMark | None]) -> list[FinishedFile]:
-    """Returns the files that were read to their end, but for those whose names others have by now."""
+    """Returns the files that were read to their end, except those left unread or without a name of their own."""
     read = {path: note for path, note in notes.items() if note and note.is_whole and not note.is_left}
     return [FinishedFile(path, note) for path, note in read.items() if not note.is_made_up(path)]

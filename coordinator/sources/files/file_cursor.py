@@ -1,4 +1,4 @@
-"""Where an input of files is read (driver): in which file, how far, and whether it is still the file that was read."""
+"""The position in an input of files (driver): which file, how far, and whether it is still the file that was read."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class _OpenFile:
     """The file that is being read.
 
     Attributes:
-        scanner: cuts it.
+        scanner: cuts the file.
         record_count: how many records were read.
-        read: the mark of the bytes that were read; None if none were.
-        edges: the digest of the edges of that, where there are inodes.
-        is_untouched: nothing was cut of it.
-        is_noted: its end was reported to the order.
+        read: the mark of the bytes read so far; None before the first.
+        edges: the digest of the edges of those bytes, in a store with inodes.
+        is_untouched: whether nothing was cut from the file yet.
+        is_noted: whether its end was reported to the order.
     """
 
     scanner: Scanner
@@ -42,17 +42,17 @@ class _OpenFile:
 
 
 class FileCursor:
-    """Stands in one file after another, in the order of the input, and cuts ranges of records.
+    """Moves from file to file, in the order of the input, and cuts ranges of records.
 
     Args:
         kind: how a file is cut.
         store: where the files are.
-        order: which files there are, in the order in which they are read.
-        found: path -> the file as the run found it, of an input that does not grow.
+        order: the input's files, in reading order.
+        found: path -> the file as the run found it; empty for a followed folder.
         block_bytes: how much is read at a time.
 
     Attributes:
-        file: the file it stands in, or stood in last; None at the start of the input.
+        file: the current file, or the last one; None at the start of the input.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class FileCursor:
         self.file: JoinedFile | None = None
 
     def has_more(self) -> bool:
-        """Returns whether there is something to cut; opens the next file if the one it stands in is at its end."""
+        """Returns whether there are records to cut; opens the next file at the end of the current one."""
         while self._open is None or self._open.scanner.is_done():
             if self._open is not None and not self._open.is_noted:
                 self._note_end(self._open)
@@ -77,11 +77,11 @@ class FileCursor:
             except SourceError:
                 if not self._order.may_have_moved(file):
                     raise
-                self.file = file  # nothing was cut of it: it is found again by the next look, as whatever it is then
+                self.file = file  # nothing was cut from it, so the next look may find it again
         return True
 
     def cut(self, most: int) -> RecordRange:
-        """Cuts at most that many records off the file it stands in; call it only if `has_more`."""
+        """Cuts at most that many records from the current file; call it only if `has_more` returned true."""
         at = self._open
         assert at is not None, "nothing is open to be cut"
         part = at.scanner.take(most)
@@ -91,20 +91,20 @@ class FileCursor:
         return part if part.mark is None else replace(part, mark=self._of_now(at, part.mark))
 
     def take_passed(self) -> dict[str, PrefixMark]:
-        """Returns path -> mark of the files that were passed since the last call without being cut."""
+        """Returns path -> mark of the files passed since the last call that had nothing to cut."""
         passed, self._passed = self._passed, {}
         return passed
 
     def go_to_start(self) -> None:
-        """Stands before the first file."""
+        """Moves before the first file."""
         self.close()
         self.file = None
 
     def go_after(self, last: RecordRange, known: JoinedFile | None) -> None:
-        """Stands after a range that was cut before, `known` being its file; None if that has left the input.
+        """Moves after a range that was cut before; `known` is its file, or None if the file has left the input.
 
         Raises:
-            SourceError: the file no longer holds what was read.
+            SourceError: the file no longer holds the bytes that were read.
         """
         assert last.mark is not None
         if known is not None and not (self._order.is_growing and last.mark.is_whole):
@@ -123,7 +123,7 @@ class FileCursor:
         return open_content(self._store, path)
 
     def close(self) -> None:
-        """Closes what is open."""
+        """Closes the open file."""
         if self._open is not None:
             self._open.scanner.file.close()
             self._open = None
@@ -137,13 +137,13 @@ class FileCursor:
             self._passed[self.file.path] = mark
 
     def _of_now(self, at: _OpenFile, mark: PrefixMark) -> PrefixMark:
-        """Returns the mark of a file that has perhaps more by now than when it joined a folder that grows."""
+        """Returns the mark, no longer whole if a file of a followed folder has grown since it joined."""
         file = at.scanner.file
         has_more = self._order.is_growing and not file.is_compressed and mark.end < file.stored_bytes
         return replace(mark, is_whole=False) if has_more else mark
 
     def _enter(self, joined: JoinedFile, last: RecordRange | None = None) -> None:
-        """Opens a file to read it on after a range."""
+        """Opens a file to continue after a range; None to start at its beginning."""
         self.close()
         joined, file = self._found_again(joined, read_bytes=0 if last is None else last.end)
         try:
@@ -170,9 +170,9 @@ class FileCursor:
         self.file = joined
 
     def _found_again(self, joined: JoinedFile, *, read_bytes: int) -> tuple[JoinedFile, InputFile]:
-        """Opens a file, under the name it has by now if that is another one."""
+        """Opens a file under its current path, which may have changed."""
         file, facts = None, joined.facts
-        with suppress(SourceError):  # which is raised again if it is found nowhere else
+        with suppress(SourceError):  # raised again if the file is found nowhere else
             file = self.opened(joined.path)
         if file is not None and (facts is None or identity_of(file.stamp) == facts.identity):
             return joined, file
@@ -195,7 +195,7 @@ class FileCursor:
         return joined, file
 
     def _refuse_overwritten(self, at: _OpenFile, mark: PrefixMark | None) -> None:
-        """Makes sure that a file was not cut off, or written again, since the part before was read of it."""
+        """Raises SourceError if a file was truncated or overwritten since the previous range was read."""
         file, before = at.scanner.file, at.read
         has_inode = bool(file.stamp[3])
         if before is not None and not (
@@ -212,7 +212,7 @@ class FileCursor:
         at.edges = edges_of(file, mark.end) if has_inode and mark is not None else 0
 
     def _refuse_changed(self, file: InputFile) -> None:
-        """Makes sure that a file that was not read yet is the one the run found, or has only grown."""
+        """Raises SourceError if an unread file is of another kind, or has changed in any way but growth."""
         stored = file.stored
         if self._order.is_growing:
             refuse(self._kind, file.path, stored.read_up_to(0, HEAD_BYTES))

@@ -1,4 +1,4 @@
-"""What differs between kinds of files: how one is cut into ranges, and what a range makes its reader emit."""
+"""What differs between kinds of files: how a file is cut into ranges, and which tuples a range yields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from state.errors import SourceError
 
 EDGE_BYTES = 4096
 EMITTED_RECORDS = 1024
-"""At a time: in larger portions Python's garbage collector takes over."""
+"""Records emitted at a time; larger portions keep Python's garbage collector busy."""
 
 FILE, OFFSET, ROW_NUMBER = "file", "offset", "row_number"
 
@@ -51,7 +51,7 @@ class FileKind(ABC):
 
     @abstractmethod
     def refusal(self, path: str, head: bytes) -> str:
-        """Why a file with these first bytes is not of this kind, and what to do; empty if it may be (driver)."""
+        """Returns why a file with these first bytes is not of this kind, with a remedy; "" if it may be (driver)."""
 
     @abstractmethod
     def scanner(
@@ -62,8 +62,8 @@ class FileKind(ABC):
         Args:
             file: the file.
             end: how much of its content is input; None for all of it.
-            after: the last range that was cut of it; None to begin.
-            prefix: the digest up to there.
+            after: the last range that was cut from the file; None to start at its beginning.
+            prefix: the digest up to that position.
             block_bytes: how much to read at a time.
 
         Raises:
@@ -71,19 +71,19 @@ class FileKind(ABC):
         """
 
     def ends_at(self, file: InputFile, end: int) -> bool:
-        """Returns whether what was read of a file ends with a whole record, so that appended ones can follow."""
+        """Returns whether a whole record ends at an offset, so that records can be appended there."""
         return False
 
     def read_so_far(self, file: InputFile, mark: PrefixMark) -> RecordRange:
-        """Returns the range after which a file is read further that has grown since it was read."""
+        """Returns an empty range at a mark, after which a grown file is read further."""
         return RecordRange(file.path, mark.end, mark.end, mark.record_count or 0, 0, 0, mark=mark)
 
     def estimated_bytes(self, part: RecordRange) -> int:
-        """About how many bytes reading a range takes (driver)."""
+        """Returns about how many bytes have to be read for a range (driver)."""
         return part.end - part.start
 
     def prove(self, part: RecordRange, file: InputFile) -> bytes:
-        """Returns the bytes of a range, which are those that were cut (driver and executor).
+        """Reads the bytes of a range, and proves that they are the ones that were cut (driver and executor).
 
         Raises:
             SourceError: the file has shrunk or changed, or cannot be read.
@@ -94,10 +94,10 @@ class FileKind(ABC):
     def emit(
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
-        """Emits the records of a range, once it is proven to be what was cut (executor).
+        """Emits the records of a range once its bytes are proven (executor).
 
         Raises:
-            SourceError: it is not, or a record of it is bad and the policy is to fail.
+            SourceError: the bytes have changed, or a record is bad and the policy is to fail.
         """
 
 
@@ -105,12 +105,12 @@ class RecordKind(FileKind):
     """Files whose records follow one another as bytes, each ended by a line feed.
 
     Args:
-        name: of the kind.
-        output: makes tuples of records, and says where they came from.
-        number_name: what the number of a record is called, from 1.
-        find: tells where records end.
-        skips_blank: whether lines without a character are left out.
-        record_bytes_max: longest record.
+        name: name of the kind.
+        output: makes tuples from records, with their origin.
+        number_name: name of the field for a record's number, which counts from 1.
+        find: finds the ends of records.
+        skips_blank: whether empty lines are left out.
+        record_bytes_max: length of the longest record.
         encoding: see `checked_encoding`.
     """
 
@@ -164,7 +164,7 @@ class RecordKind(FileKind):
     ) -> None:
         content = self.prove(part, file)
         if not part.start and content == BYTE_ORDER_MARK:
-            return  # no line, not even an empty one
+            return  # a byte order mark alone is not even an empty line
         text = as_utf_8(content, self.encoding) if self.encoding else content
         output = self.output_for(part)
         is_start = part.start == 0
@@ -182,13 +182,13 @@ class RecordKind(FileKind):
             )
 
     def output_for(self, part: RecordRange) -> RecordOutput:
-        """Returns the output for the records of one range; another one where a file's header decides."""
+        """Returns the output for the records of a range; a subclass may choose it by the file's header."""
         return self.output
 
     def records(self, content: bytes, *, is_start: bool) -> tuple[list[bytes], Sequence[int]]:
-        """Returns the records of some content without their line ends, and the number of each in it, from 0."""
+        """Returns the records of some content without their line ends, and their numbers in it, from 0."""
         records = self.split(content.removeprefix(BYTE_ORDER_MARK) if is_start else content)
-        if self._skips_blank and BYTE_ORDER_MARK in content:  # files were joined
+        if self._skips_blank and BYTE_ORDER_MARK in content:  # files were concatenated
             records = [record.removeprefix(BYTE_ORDER_MARK) for record in records]
         if not self._skips_blank or b"" not in records:
             return records, range(len(records))
@@ -196,32 +196,32 @@ class RecordKind(FileKind):
         return [records[number] for number in numbers], numbers
 
     def split(self, content: bytes) -> list[bytes]:
-        """Returns the records without their line feeds; blank ones are empty."""
+        """Returns the records without their line feeds; a blank record is empty."""
         return _lines(content).split(b"\n")
 
     def ends(self, content: bytes) -> list[int]:
-        """Returns where each record of some content ends."""
+        """Returns the offset where each record of some content ends."""
         return line_ends(content)
 
 
 def _lines(content: bytes, *, is_start: bool = False) -> bytes:
-    """Returns lines with a line feed between each two; `is_start` if the content begins the file."""
+    """Returns lines with line feeds only between them; `is_start`: whether the content begins the file."""
     if is_start:
         content = content.removeprefix(BYTE_ORDER_MARK)
-    if b"\r" in content:  # which is found faster than two bytes are
+    if b"\r" in content:  # one byte is found faster than two
         content = content.replace(b"\r\n", b"\n")
     return content.removesuffix(b"\n")
 
 
 class Origins:
-    """Where the records of a range come from; offsets are looked for only if somebody asks.
+    """The origins of the records of a range; offsets are found only on demand.
 
     Args:
         part: the range.
         content: its bytes.
-        ends: content -> where its records end.
-        numbers: of the records that are emitted, in the range, from 0.
-        number_name: what a record's number is called.
+        ends: content -> the offset where each record ends.
+        numbers: numbers of the emitted records within the range, from 0.
+        number_name: name of the field for a record's number.
     """
 
     def __init__(
@@ -237,11 +237,11 @@ class Origins:
         self._starts: list[int] = []
 
     def of(self, shift: int) -> Callable[[int], tuple[str, int, int]]:
-        """Index -> file, offset and number, for records from `shift` on."""
+        """Returns the function index -> (file, offset, number); index 0 is record `shift`."""
         return lambda index: self._at(shift + index)
 
     def place(self, shift: int) -> Callable[[int], str]:
-        """Returns the same in words."""
+        """Returns the function index -> origin in words; index 0 is record `shift`."""
         return lambda index: self._in_words(shift + index)
 
     def _at(self, index: int) -> tuple[str, int, int]:
@@ -256,14 +256,14 @@ class Origins:
 
 
 def line_ends(content: bytes) -> list[int]:
-    """Returns where each line of some content ends, its line feed included."""
+    """Returns the offset after each line of some content, line feed included."""
     ends = list(accumulate(len(line) + 1 for line in content.split(b"\n")))
     ends[-1] -= 1
     return ends[:-1] if content.endswith(b"\n") or not content else ends
 
 
 def refuse(kind: FileKind, path: str, head: bytes) -> None:
-    """Raises SourceError if a file is not of a kind."""
+    """Raises SourceError if a file with these first bytes is not of the kind."""
     said = kind.refusal(path, head)
     if said:
         raise SourceError(said)
@@ -271,7 +271,7 @@ def refuse(kind: FileKind, path: str, head: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file as the run found it: how much of it is input, and by what it is known again."""
+    """A file as the run found it: how many bytes are input, and what identifies the file later."""
 
     size: int
     stamp: FileStamp
@@ -282,7 +282,7 @@ def find_file(kind: FileKind, store: FileStore, path: str) -> FoundFile:
     """Looks at a file before the run begins (driver).
 
     Raises:
-        SourceError: it has gone since the input was listed, cannot be read, or is of another kind.
+        SourceError: the file has gone since the input was listed, cannot be read, or is of another kind.
     """
     with closing(store.open(path)) as file:
         refuse(kind, path, file.read_up_to(0, HEAD_BYTES))
@@ -290,6 +290,6 @@ def find_file(kind: FileKind, store: FileStore, path: str) -> FoundFile:
 
 
 def edges_of(file: InputFile, size: int) -> int:
-    """Digest of the beginning of a file and of the end of its first `size` bytes; of fewer if it is shorter."""
+    """Returns a digest of both edges of the first `size` bytes of a file; of fewer bytes if it is shorter."""
     head = min(size, EDGE_BYTES)
     return digest64(file.read_up_to(0, head), file.read_up_to(size - head, size))

@@ -1,4 +1,4 @@
-"""What all sources of files share: patterns, a store, a fingerprint, and the objects made from them."""
+"""The base class of all sources of files: patterns, a store, a fingerprint, and the objects made from them."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ Pattern: TypeAlias = str | os.PathLike[str]
 
 
 class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
-    """Files that match patterns, cut into transactions by records; subclasses say what a record is.
+    """Files that match patterns, cut into transactions by records; subclasses define what a record is.
 
     Args:
         pattern: see `TextFiles`.
-        records_per_batch: records of a transaction.
-        batch_parameter: what the user calls that.
-        kind: what the files hold.
+        records_per_batch: records per transaction.
+        batch_parameter: the user's name for `records_per_batch`, for messages.
+        kind: the kind of the files.
         follow: whether, and how, to wait for new files.
-        filesystem: of pyarrow; None for what the patterns say.
+        filesystem: a file system of pyarrow; None to choose it by the patterns.
 
     Raises:
         TopologyError: a parameter is invalid.
@@ -88,10 +88,10 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self.kind.declare(declarer)
 
     def paths(self) -> tuple[str, ...]:
-        """Absolute paths, or addresses, of the files there were at the start, in order.
+        """Returns the absolute paths, or addresses, of the files that existed at the start, in order.
 
         Raises:
-            TopologyError: a pattern matches nothing, or a file is of another kind.
+            TopologyError: a pattern matches no file, or a file is of another kind.
         """
         if self._paths is None:
             self._paths = self.store.list_files(self.patterns)
@@ -114,12 +114,12 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
 
     @property
     def input_places(self) -> tuple[str, ...]:
-        """Patterns of everything that is read; see `shared_input`."""
+        """Patterns of all files that are read; see `shared_input`."""
         return tuple(map(self.store.absolute, self.patterns))
 
     @property
     def filled_places(self) -> tuple[str, ...]:
-        """Pattern of where done files are moved to."""
+        """Pattern of the folder that done files are moved to; empty if they are not moved."""
         return (f"{self._done_place().rstrip('/')}/*",) if self.destruction == DESTROYED["move"] else ()
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> FileCoordinator:
@@ -131,9 +131,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         """Makes the coordinator (driver, once a run).
 
         Args:
-            context: the spout's.
-            clock: seconds, monotonic; says when to look at a folder again.
-            more: as for `FileCoordinator`.
+            context: context of the spout.
+            clock: monotonic seconds; decides when to list a folder again.
+            more: further arguments of `FileCoordinator`.
         """
         self._refuse_own_folder()
         finished = self._finished = FinishedFiles(removes=bool(self.destruction))
@@ -159,17 +159,17 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         try:
             return frozenset(sharing_tasks(metadata, task_count, number=txid))
         except (LookupError, TypeError):
-            return range(task_count)  # which say what it is instead
+            return range(task_count)  # each of them raises an error that names the foreign metadata
 
     def describe(self, metadata: Any) -> Sequence[str]:
         return words_of(metadata)
 
     def fingerprint(self) -> str:
-        """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.
+        """Returns the patterns, the number and size of the files, and a digest of their paths, sizes and beginnings.
 
-        Patterns are given as absolute paths without links and steps upward, so another spelling is the same input.
-        A folder that is followed has only its patterns: whatever matches them belongs to the input. Of other files,
-        the sizes are those that a coordinator of this spec has found last: what grows meanwhile is for the next run.
+        Patterns become absolute paths without links or ``..``, so another spelling means the same input. A followed
+        folder has only its patterns, since every file that matches belongs to the input. Otherwise the sizes are those
+        that the last coordinator of this spec has found: later growth is for the next run.
 
         Raises:
             SourceError: a file is missing or cannot be read.
@@ -205,14 +205,14 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         return GrowingOrder(watch, known, self._look, clock=clock, poll_s=follow.poll_s, **more)
 
     def _done_place(self) -> str:
-        """Returns the list, on this machine, or the folder, in the store, to which files go that are done."""
+        """Returns the path of the list (on this machine) or folder (in the store) for done files; "" without one."""
         if self.follow is None or not self.follow.done_path:
             return ""
         path = self.follow.done_path
         return os.path.realpath(Path(self._folder, path)) if self.follow.done == "list" else self.store.resolved(path)
 
     def _refuse_own_folder(self) -> None:
-        """Refuses to move files to where they are read from: what lies there is taken for done, and never read."""
+        """Refuses to move files into a folder of the input: files there count as done, and are never read."""
         if self.follow is None or self.follow.done != "move":
             return
         done = self._done_place().rstrip("/") + "/"
@@ -225,7 +225,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
                 )
 
     def _look(self) -> dict[str, FileFacts]:
-        """Returns everything that matches, but for markers and what we wrote ourselves."""
+        """Returns every file that matches, except markers, and the lists and folders of done files."""
         assert self.follow is not None
         found = self.store.look(self.patterns)
         (self._finished or FinishedFiles()).refuse_again(found)
@@ -262,7 +262,7 @@ def choose_store(owner: str, patterns: Sequence[str], folder: str, filesystem: A
         owner: the source, for messages.
         patterns: paths or globs, or addresses such as ``s3://bucket/logs/*.json``.
         folder: what relative paths start from.
-        filesystem: of pyarrow, in which the patterns are; None if they say so themselves.
+        filesystem: the file system of pyarrow that holds the patterns; None to choose it by the patterns.
 
     Raises:
         TopologyError: some patterns are addresses and some are not, or pyarrow is not installed.
@@ -291,7 +291,7 @@ class FileEmitter(SpoutEmitter):
         kind: how a range is read.
         store: where the files are.
         context: the task.
-        patterns: of a folder that is followed, in which a file may get another name before it is read.
+        patterns: patterns of a followed folder, where a file may be renamed before it is read; otherwise none.
     """
 
     def __init__(
@@ -317,7 +317,7 @@ class FileEmitter(SpoutEmitter):
             self._file = None
 
     def _under_another_name(self, part: RecordRange) -> InputFile | None:
-        """Returns the file that holds a range, which is known by its digest, unless that is the one of its name."""
+        """Returns the file that holds a range, under another path; None without one, or if its own path still does."""
         names = {part.path: None, **dict.fromkeys(sorted(self._store.look(self._patterns)))} if self._patterns else {}
         for path in names:
             with suppress(SourceError):
@@ -327,7 +327,7 @@ class FileEmitter(SpoutEmitter):
         return None
 
     def _open(self, path: str) -> InputFile:
-        # ranges come file by file, so the one last used is the one to keep
+        # ranges are in the order of files, so only the last file stays open
         if self._file is None or self._file.path != path:
             self.close()
             self._file = open_content(self._store, path)

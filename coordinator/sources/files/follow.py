@@ -1,4 +1,4 @@
-"""How a folder is followed, and which files of it are complete by now. Pure."""
+"""How a folder is followed, and which of its files are complete. Pure."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Disposal: TypeAlias = Literal["keep", "list", "move", "delete"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
-    """Has a source of files wait for new ones instead of coming to an end.
+    """Makes a source of files wait for new files instead of ending.
 
     Attributes:
         complete: when a file may be read. ``quiet``: its size and time have not changed for `quiet_s`, as seen by two
-            looks. ``rename``: at once, because writers give it its name when they are done. ``marker``: once there is
+            looks. ``rename``: at once, because writers rename a file when they are done. ``marker``: once there is
             a file of the same name with `marker` appended.
         quiet_s: how long a file has to be quiet, in seconds.
-        marker: what a marker's name has after the file's.
+        marker: the suffix of a marker's name.
         poll_s: seconds between two looks at the folder.
-        done: what to do with a file once everything in it is committed: it is left alone, its path is appended to the
-            list `done_path`, it is moved to the folder `done_path`, or deleted.
-        done_path: a file or folder; on this machine for a list, in the store of the files for a folder.
+        done: what to do with a file once everything in it is committed: keep it, append its path to the list
+            `done_path`, move it to the folder `done_path`, or delete it.
+        done_path: path of the list, on this machine, or of the folder, in the store of the files.
 
     Raises:
-        TopologyError: a value is unknown, or does not go with the others.
+        TopologyError: a value is unknown, or contradicts another.
     """
 
     complete: Completion = "quiet"
@@ -60,10 +60,10 @@ class Follow:
 
 
 def checked_follow(given: bool | Follow) -> Follow | None:
-    """Returns what a source's ``follow`` means: None reads to the end.
+    """Returns the `Follow` that a source's ``follow`` stands for; None to stop at the end of the input.
 
     Raises:
-        TopologyError: it is neither a truth value nor a `Follow`.
+        TopologyError: ``follow`` is neither a bool nor a `Follow`.
     """
     if isinstance(given, Follow):
         return given
@@ -74,14 +74,14 @@ def checked_follow(given: bool | Follow) -> Follow | None:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """How a file looked that may be read once it is complete, and since when."""
+    """The facts of a waiting file, and since when they have not changed."""
 
     facts: FileFacts
     since_s: float
 
 
 class FolderWatch:
-    """Says which files of one folder are complete; lives in the driver.
+    """Decides which files of one folder are complete; lives in the driver.
 
     Args:
         follow: when a file is complete.
@@ -93,14 +93,14 @@ class FolderWatch:
         self._has_marker = has_marker
         self._seen: dict[str, _Seen] = {}
         self.incomplete_count = 0
-        """Files that were seen and may not be read yet."""
+        """Number of files that the last look found incomplete."""
 
     def complete(self, waiting: Mapping[str, FileFacts], now_s: float) -> frozenset[str]:
-        """Takes in one look and returns the files that are complete.
+        """Takes the result of one look, and returns the paths of the files that are complete.
 
         Args:
-            waiting: path -> facts, of everything that may be read.
-            now_s: monotonic.
+            waiting: path -> facts of every file that waits to be read.
+            now_s: time of the look, monotonic.
         """
         before, self._seen = self._seen, {}
         ready = set()

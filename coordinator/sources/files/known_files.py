@@ -1,8 +1,8 @@
-"""The files of a followed folder that were read, each under the name it has by now (driver).
+"""The files of a followed folder that were read, each under its current path (driver).
 
-A name is not a file: logs are rotated, packed in place, copied and cut off, and a name may be given again. So a file is
-known by its inode, size and time, and by the content that was read of it; its name only says where to look first. What
-has grown is read further. A file that could be the same or another one is reported, and nothing is guessed.
+A path does not identify a file: logs are rotated, compressed in place, or copied and truncated, and paths are reused.
+So a file is identified by its inode, size and time, and by the content that was read; its path only says where to look
+first. A grown file is read further. A file that may or may not be one we read is reported; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, ide
 from state.errors import SourceError
 
 Complete = Callable[[Mapping[str, FileFacts]], Set[str]]
-"""Paths and facts of files that may be read if they are complete -> the paths of those that are."""
+"""Given path -> facts of files that wait to be read, returns the paths of the complete ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class JoinedFile:
     """A file that is to be read.
 
     Attributes:
-        path: its name when it was found.
-        byte_count: how much of it, in the store, was complete then.
-        note: the part that was read already; None if it is new.
-        number: its place in the order; 0 where the order goes by names.
-        facts: how it looked when it joined a followed folder.
+        path: its path when it was found.
+        byte_count: how many of its bytes in the store were complete then.
+        note: the part that was read already; None for a new file.
+        number: its position in the order; 0 where files are ordered by path.
+        facts: its facts when it joined a followed folder.
     """
 
     path: str
@@ -45,7 +45,7 @@ class JoinedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A name under which there is something else now than what was read, which is found nowhere; in a sentence."""
+    """A path whose file is not the one we read, or has more than we read; with a sentence for the user."""
 
     path: str
     note: PrefixMark
@@ -54,7 +54,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A file that begins with the bytes read from one that is gone: the same under a new name, or another."""
+    """A file that begins with the bytes read from a vanished file: the same file renamed, or another one."""
 
     path: str
     former: str
@@ -73,12 +73,12 @@ class Settled:
     """The result of one look.
 
     Attributes:
-        moved: former path -> path, of every file whose place had to be established.
-        joined: files to be read that are complete, by path.
-        replaced: see `Replaced`.
-        outgrown: files that have more now than was read, and are not read further; with their former notes.
+        moved: former path -> current path of every file that was found again.
+        joined: complete files that will be read, by path.
+        replaced: paths that hold another file than we read.
+        outgrown: files that have more than was read and will not be read further; with their former notes.
         alike: see `Alike`.
-        missing: path -> note, of files that were found under no name.
+        missing: path -> note of files that were not found.
     """
 
     moved: dict[str, str] = field(default_factory=dict)
@@ -90,38 +90,38 @@ class Settled:
 
 
 class KnownFiles:
-    """Keeps the notes of all files that were read, and finds each again; lives in the driver.
+    """Keeps the notes of all files that were read, and finds each file again; lives in the driver.
 
     Args:
         store: where the files are.
-        kind: says whether a file that has grown can be read further.
-        removes: whether files that are done are removed, so that one that is gone is not looked for.
-        may_grow: whether writers append to files that were complete, so that these are read further.
+        kind: decides whether a grown file can be read further.
+        removes: whether done files are removed, so that a missing one is not searched for.
+        may_grow: whether writers append to complete files, which are then read further.
 
     Attributes:
-        notes: path -> note, by the names that files have now.
+        notes: current path -> note of every file that was read.
     """
 
     def __init__(self, store: FileStore, kind: FileKind, *, removes: bool, may_grow: bool = False) -> None:
         self._store, self._kind, self._removes, self.may_grow = store, kind, removes, may_grow
         self.notes: dict[str, PrefixMark] = {}
-        self._sure: dict[str, FileFacts] = {}  # how a file looked when its content was last known
-        self._renamed: dict[str, PrefixMark] = {}  # since `take_names`
+        self._sure: dict[str, FileFacts] = {}  # a file's facts when its content was last proven
+        self._renamed: dict[str, PrefixMark] = {}  # since the last `take_names`
         self._forgotten: set[str] = set()
 
     def like_it(self, notes: Mapping[str, PrefixMark]) -> KnownFiles:
-        """Returns another that knows these notes, to find out how the files are now."""
+        """Returns a new `KnownFiles` with these notes, to compare files without changing this one."""
         made = KnownFiles(self._store, self._kind, removes=self._removes, may_grow=self.may_grow)
         made.recall(notes)
         return made
 
     def recall(self, notes: Mapping[str, PrefixMark]) -> None:
-        """Takes in what earlier runs have noted."""
+        """Restores the notes of earlier runs."""
         self.notes = dict(notes)
         self._sure = {path: facts for path, note in notes.items() if (facts := _settled_facts(path, note))}
 
     def rename(self, moved: Mapping[str, str]) -> None:
-        """Has files known by other names, former one -> name, and has that stored with the next transaction."""
+        """Moves notes to new paths, given former path -> path; the next transaction stores the change."""
         moved = {former: path for former, path in moved.items() if former != path and former in self.notes}
         notes = {path: self.notes.pop(former) for former, path in moved.items()}
         for former in moved:
@@ -132,14 +132,14 @@ class KnownFiles:
         self._forgotten |= moved.keys()
 
     def correct(self, notes: Mapping[str, PrefixMark]) -> None:
-        """Has files known by other notes than those recalled, and has these stored with the next transaction."""
+        """Replaces the recalled notes; the next transaction stores the differences."""
         former = self.notes
         self.recall(notes)
         self._renamed |= {path: note for path, note in notes.items() if former.get(path) != note}
         self._forgotten |= former.keys() - notes.keys()
 
     def note(self, path: str, note: PrefixMark) -> None:
-        """Remembers how much of a file was read by now."""
+        """Records how much of a file has been read."""
         self.notes[path] = note
         if note.is_whole:
             self._sure[path] = FileFacts.of(path, note.stamp)
@@ -147,7 +147,7 @@ class KnownFiles:
             self._sure.pop(path, None)
 
     def leave(self, path: str) -> None:
-        """Notes what is under a name now as done with: the user decides whether it is left unread.
+        """Notes that the file now at a path is left as it is; whether to leave it, the user decides.
 
         Raises:
             SourceError: the file cannot be read.
@@ -156,13 +156,13 @@ class KnownFiles:
             self.note(path, whole_mark(file).left())
 
     def facts_at(self, path: str) -> FileFacts | None:
-        """Returns how a file looks, listed or not; None if it cannot be opened."""
+        """Returns the facts of a file, listed or not; None if it cannot be opened."""
         with suppress(SourceError), closing(self._open(path)) as file:
             return FileFacts.of(path, file.stamp)
         return None
 
     def path_of(self, mark: PrefixMark, path: str) -> str:
-        """Returns the name that a file has now: `path`, unless what was read there is known under another name."""
+        """Returns the current path of the file with a mark: `path`, unless that content is known under another path."""
         known = self.notes.get(path)
         if known is not None and (known.end, known.digest) == (mark.end, mark.digest):
             return path
@@ -170,27 +170,27 @@ class KnownFiles:
         return next((name for name in alike if self.notes[name].stamp[3] == mark.stamp[3]), [*alike, path][0])
 
     def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
-        """Returns what `ReadingOrder.take_names` does."""
+        """See `ReadingOrder.take_names`."""
         names = dict.fromkeys(sorted(self._forgotten)) | self._renamed
         self._renamed, self._forgotten = {}, set()
         for path, mark in cut.items():
             note = self.notes.get(path)
             if path == current or (note is not None and (note.end, note.digest) == (mark.end, mark.digest)):
-                names.pop(path, None)  # what was cut under the name is what has it now
+                names.pop(path, None)  # the file that was cut still has this path
             else:
                 names[path] = note
         return names
 
     def is_strange(self, facts: FileFacts) -> bool:
-        """Returns whether a file is not known, or not just as it was left."""
+        """Returns whether a file is unknown, or has changed since its content was last proven."""
         return self._sure.get(facts.path) != facts
 
     def settle(self, found: Mapping[str, FileFacts], complete: Complete) -> Settled:
-        """Finds out what every file is that is not just as it was left (driver, at every look).
+        """Identifies every file that is unknown or has changed (driver, at every look).
 
         Args:
-            found: path -> facts, of everything that matches.
-            complete: tells which files may be read; asked once.
+            found: path -> facts of every file that matches.
+            complete: returns which files are complete; called once.
 
         Raises:
             SourceError: a file cannot be read.
@@ -198,8 +198,8 @@ class KnownFiles:
         settled = Settled()
         strange = {path: facts for path, facts in found.items() if self.is_strange(facts)}
         lost = {path: note for path, note in self.notes.items() if path not in found or path in strange}
-        strange = {path: facts for path, facts in strange.items() if facts.byte_count}  # an empty one waits
-        here: dict[str, PrefixMark] = {}  # path -> what was read of the file that is there
+        strange = {path: facts for path, facts in strange.items() if facts.byte_count}  # an empty file waits
+        here: dict[str, PrefixMark] = {}  # path -> mark of the file that was found there
         alike: dict[str, Alike] = {}
         for former, path in self._by_identity(lost, strange):
             is_open = former not in settled.moved and path not in here
@@ -233,7 +233,7 @@ class KnownFiles:
     def _by_identity(
         self, lost: Mapping[str, PrefixMark], strange: Mapping[str, FileFacts]
     ) -> Iterator[tuple[str, str]]:
-        """Former path and path of what may be one file: those of the same inode first, then those of the same name."""
+        """Yields former and current path of files that may be the same: first by inode, then by path."""
         by_inode = {facts.inode: path for path, facts in strange.items() if facts.inode}
         for path, note in sorted(lost.items(), key=lambda each: -each[1].end):
             if note.stamp != NO_STAMP and note.stamp[3] in by_inode:
@@ -242,9 +242,9 @@ class KnownFiles:
             yield path, path
 
     def _compared(self, note: PrefixMark, path: str, *, was_renamed: bool) -> PrefixMark | None:
-        """Returns the mark of a file that begins with what was read; None if it does not.
+        """Returns the mark of a file if it begins with the bytes that were read, otherwise None.
 
-        A file that nobody has touched is not read. Giving it another name touches it, so its last block has to do then.
+        An untouched file is not read again. Renaming touches a file, so only its last block is compared then.
         """
         with closing(self._open(path)) as file:
             is_left_alone = file.stamp == note.stamp or (
@@ -265,9 +265,9 @@ class KnownFiles:
         settled: Settled,
         here: dict[str, PrefixMark],
     ) -> None:
-        """Looks whether a file begins with the bytes read from one that is found nowhere else."""
+        """Looks for the missing file whose bytes a file begins with."""
         sought = {former: note for former, note in lost.items() if former not in settled.moved}
-        if self._removes:  # what is done was removed by a run
+        if self._removes:  # done files were removed by a run
             sought = {former: note for former, note in sought.items() if former in found or not note.is_whole}
         with closing(self._open(path)) as file:
             limit = None if file.is_compressed else file.stored_bytes
@@ -294,7 +294,7 @@ class KnownFiles:
     def _replaced(
         self, replaced: Mapping[str, PrefixMark], ready: Set[str], waiting: Mapping[str, FileFacts]
     ) -> Iterator[Replaced]:
-        """Names under which there is another file, once nothing is left that may be the one that was read."""
+        """Yields the paths that hold another file, once no waiting file can be the one that was read."""
         for path, note in sorted(replaced.items()):
             end = note.end
             if path in ready and not any(
@@ -306,7 +306,7 @@ class KnownFiles:
                 yield Replaced(path, note, f"file {path!r} has changed: {end} bytes of it were read, and it {now}")
 
     def _others(self, lost: Mapping[str, PrefixMark], here: Mapping[str, PrefixMark]) -> Iterator[Replaced]:
-        """Files of the same name and content that were not read themselves, and so are not removed."""
+        """Yields files that have the path and content of one we read, but another identity, and so are not removed."""
         for path, note in lost.items() if self._removes else ():
             read, found = note, here.get(path)
             if found is None or not read.is_whole or read.stamp == NO_STAMP or found.digest != read.digest:
@@ -320,9 +320,9 @@ class KnownFiles:
                 )
 
     def _keep_nameless(self, settled: Settled, lost: Mapping[str, PrefixMark], waiting: Collection[str]) -> None:
-        """Gives a made-up name to files whose own another one has got, while what they may have been packed into waits.
+        """Gives a made-up name to a file whose path another file has taken, while its compressed copy may be waiting.
 
-        Without that the packed file, which is complete later, would be taken for a new one.
+        Otherwise the copy would be taken for a new file once it is complete.
         """
         taken = set() if self._removes else settled.moved.values() - settled.moved.keys()
         for path, note in sorted(lost.items()):
@@ -344,22 +344,22 @@ class KnownFiles:
         self._sure |= {path: found[path] for path, mark in here.items() if mark.is_whole}
 
     def forget_former_name(self, former: str, note: PrefixMark) -> str | None:
-        """Forgets what a transaction has noted under a name that its file had no longer (at the start of a run).
+        """Forgets a note under a path that its file no longer had when it was stored (at the start of a run).
 
         Returns:
-            The name of the file, which is known by that.
+            The path under which the file is known; None if it is not found.
         """
         for path, other in self.notes.items():
             has_its_inode = bool(note.stamp[3]) and other.stamp[3] == note.stamp[3]
             may_be_it = other.end >= note.end and is_likely_one(former, path, note.end, has_its_inode=has_its_inode)
             if path != former and may_be_it and self._compared(note, path, was_renamed=True) is not None:
-                if self.notes.get(former) == note:  # and not of another file that has the name now
+                if self.notes.get(former) == note:  # unless it describes another file that has the path now
                     del self.notes[former]
                 return path
         return None
 
     def _join(self, facts: FileFacts, former: PrefixMark | None, settled: Settled) -> None:
-        """Has a file read that is new or has grown."""
+        """Queues a new or grown file to be read, or reports growth that cannot be read."""
         path, note = facts.path, None if former is None else self.notes[facts.path]
         if former is None or (note is not None and self._can_continue(path, note)):
             settled.joined.append(JoinedFile(path, facts.byte_count, note, facts=facts))
@@ -378,14 +378,14 @@ class KnownFiles:
 
 
 def _shortened(path: str, read: PrefixMark, found: Mapping[str, FileFacts]) -> set[str]:
-    """Returns the names under which a file that was read is still there."""
+    """Returns the paths where a file that was read may still be, with less content."""
     inode = read.stamp[3]
     left = {other for other, facts in found.items() if inode and facts.inode == inode and facts.byte_count < read.end}
     return left | {path} if path in found and found[path].inode in (0, inode) else left
 
 
 def if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:
-    """Returns the mark of what was read as it is found in a file; None if it is something else."""
+    """Returns the mark that was found in a file; None if its digest is not that of the bytes that were read."""
     if found is None or found.digest != read.digest:
         return None
     return replace(found, is_whole=not file.read_up_to(read.end, read.end + 1))

@@ -26,32 +26,31 @@ EncodingErrors: TypeAlias = Literal["strict", "replace"]
 class TextFiles(FileSpout):
     r"""Lines of text files, as tuples of one field, ``line``.
 
-    Files are read in the order of their absolute paths, one after the other; a batch may run over the
-    border of two. A line ends with ``\n`` or ``\r\n``, which is left out; a last line without one counts.
-    A byte order mark at the start of a file is left out. Files compressed with gzip or zstd (which takes pyarrow) are
-    unpacked as they are read. Unless `follow` is given, files are listed once, when this is made, and their sizes taken
-    when the run begins: the input is finite. What is appended later is left to a later run, where it begins a new line
-    even if the line before had no end.
+    Files are read one after another, in the order of their absolute paths; a batch may span several files.
+    A line ends with ``\n`` or ``\r\n``, which is left out; a last line without it counts, too. A byte order mark at the
+    start of a file is left out. Files compressed with gzip or zstd (which needs pyarrow) are unpacked as they are read.
+    Unless `follow` is given, files and their sizes are listed once, when the run begins: the input is finite. Lines
+    appended later are left to a later run; there, they begin a new line even if the line before had no end.
 
     Args:
         pattern: a path or a glob (``**`` for any depth of folders), or a list of these; or addresses that
-            ``pyarrow.fs`` opens, such as ``s3://bucket/logs/*.txt``. Directories are not taken, a file matched twice is
-            taken once.
-        lines_per_batch: lines of a transaction; only the last one has fewer. May change between runs.
-        encoding: of the files: UTF-8, or a single-byte encoding such as ``"cp1252"``; dead letters are UTF-8 then.
-        encoding_errors: ``strict`` treats a line that is not valid in it as a bad record; ``replace`` puts U+FFFD where
-            bytes are wrong.
+            ``pyarrow.fs`` opens, such as ``s3://bucket/logs/*.txt``. Directories are left out, and a file matched twice
+            is read once.
+        lines_per_batch: lines per transaction; only the last transaction has fewer. May change between runs.
+        encoding: encoding of the files: UTF-8, or a single-byte one such as ``"cp1252"``; dead letters are UTF-8.
+        encoding_errors: ``strict`` treats a line that is invalid in the encoding as a bad record; ``replace`` puts
+            U+FFFD in place of invalid bytes.
         on_bad_record: what to do with a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
             counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`, or keeps it with the topology's
-            dead letters if no bolt subscribes to that.
-        with_origin: which of ``"file"``, ``"offset"`` (of the line's first byte; of a compressed file, in its content)
+            dead letters if no bolt subscribes to that stream.
+        with_origin: which of ``"file"``, ``"offset"`` (of the line's first byte in the content, unpacked if compressed)
             and ``"line_number"`` (from 1) every tuple carries after the line.
-        follow: True, or a `Follow`, waits for new files instead of coming to an end.
-        filesystem: of ``pyarrow.fs``, in which the patterns are paths.
+        follow: True, or a `Follow`, to wait for new files instead of ending.
+        filesystem: a file system of ``pyarrow.fs``, in which the patterns are paths.
         line_bytes_max: longer lines are refused; an excess under 1 MiB may go unnoticed.
 
     Raises:
-        TopologyError: a parameter is invalid; or, as a run starts, nothing matches a pattern, or a file holds no text.
+        TopologyError: a parameter is invalid; or, as a run starts, no file matches a pattern, or a file is not text.
     """
 
     def __init__(
@@ -89,8 +88,8 @@ class JsonLines(FileSpout):
 
     Args:
         pattern: see `TextFiles`.
-        fields: name -> type of the fields that are wanted, see `JsonFields`; or a format for the lines.
-        lines_per_batch: lines of a transaction, empty ones included.
+        fields: the wanted fields, as name -> type, see `JsonFields`; or a format that parses the lines.
+        lines_per_batch: lines per transaction, empty lines included.
         on_bad_record: see `TextFiles`.
         with_origin: see `TextFiles`.
         follow: see `TextFiles`.
@@ -98,7 +97,7 @@ class JsonLines(FileSpout):
         line_bytes_max: longer lines are refused; an excess under 1 MiB may go unnoticed.
 
     Raises:
-        TopologyError: a parameter is invalid; or, as a run starts, nothing matches a pattern, or a file holds no text.
+        TopologyError: a parameter is invalid; or, as a run starts, no file matches a pattern, or a file is not text.
     """
 
     def __init__(

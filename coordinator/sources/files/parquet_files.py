@@ -29,26 +29,26 @@ from state.errors import SourceError, TopologyError
 
 OFFERED = (FILE, ROW_NUMBER)
 VALUE_BYTES = 64
-"""About what a value takes in Python."""
+"""Approximate size of a value in Python."""
 
 
 class ParquetFiles(FileSpout):
-    """Rows of Parquet files, as tuples of some of their columns; takes pyarrow (the extra ``arrow``).
+    """Rows of Parquet files, as tuples of some of their columns; needs pyarrow (the extra ``arrow``).
 
-    Files are found, ordered, followed and replayed as by `TextFiles`. A transaction is cut out of row groups; the bytes
-    of a whole row group are read and proven for every task and wave that has a share in it, so row groups of some tens
-    of megabytes are best. Values are Python's; times with a zone are in UTC.
+    Files are found, ordered, followed and replayed as by `TextFiles`. A transaction is cut out of row groups. Every
+    task, in every wave, reads and proves the whole row group even for a few of its rows, so row groups of some tens of
+    megabytes are best. Values have Python's types; times with a zone are in UTC.
 
     Args:
         pattern: see `TextFiles`.
-        fields: names of the columns that are wanted.
-        rows_per_batch: rows of a transaction; only the last one has fewer.
-        with_origin: which of ``"file"`` and ``"row_number"`` (from 1) every tuple carries after them.
+        fields: names of the wanted columns.
+        rows_per_batch: rows per transaction; only the last transaction has fewer.
+        with_origin: which of ``"file"`` and ``"row_number"`` (from 1) every tuple carries after the fields.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
 
     Raises:
-        TopologyError: a parameter is of no use, or pyarrow is missing; or, as a run starts, nothing matches a pattern,
+        TopologyError: a parameter is invalid, or pyarrow is missing; or, as a run starts, no file matches a pattern,
             or a file is not Parquet.
     """
 
@@ -75,8 +75,8 @@ class ParquetKind(FileKind):
     """Rows of Parquet files.
 
     Args:
-        fields: names of the columns that are wanted.
-        origin_fields: which of `OFFERED` each tuple carries after them.
+        fields: names of the wanted columns.
+        origin_fields: which of `OFFERED` each tuple carries after the fields.
 
     Raises:
         TopologyError: an origin field is not offered or is also a column, or pyarrow is not installed.
@@ -112,7 +112,7 @@ class ParquetKind(FileKind):
         return RowGroupScanner(file, self.fields, after, prefix, block_bytes)
 
     def estimated_bytes(self, part: RecordRange) -> int:
-        # a range is a share of its row group, all of which has to be read, but only once for many ranges
+        # a range needs its whole row group, which is read only once for many ranges
         return min(part.end - part.start, part.count * len(self.fields) * VALUE_BYTES)
 
     def prove(self, part: RecordRange, file: InputFile) -> bytes:
@@ -134,7 +134,7 @@ class ParquetKind(FileKind):
             collector.emit_batch([column[start : start + EMITTED_RECORDS] for column in wanted])
 
     def _columns(self, part: RecordRange, file: InputFile) -> tuple[list[Any], int]:
-        """Returns the columns of the row group a range lies in, and where it begins there; keeps the last one read."""
+        """Returns the columns of a range's row group, and the range's first row in it; caches the last row group."""
         key = (part.path, part.start, part.digest)
         if self._read is None or self._read[0] != key:
             footer, content = read_footer(file), self.prove(part, file)
@@ -149,13 +149,13 @@ class RowGroupScanner(Scanner):
 
     Args:
         file: the file.
-        fields: names of the columns it has to have.
-        after: the last range that was cut of it; None to begin.
-        prefix: the digest up to the end of that.
+        fields: names of the columns that the file must have.
+        after: the last range that was cut from the file; None to start at its beginning.
+        prefix: the digest up to the end of `after`.
         block_bytes: how much is read at a time.
 
     Raises:
-        SourceError: it is damaged, lacks a column, or has other row groups than when the run began to read it.
+        SourceError: the file is damaged, lacks a column, or its row groups have changed since the run began to read it.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class RowGroupScanner(Scanner):
         return RecordRange(self.file.path, group.start, group.end, first, count, self._digest, (), mark)
 
     def _read_on(self, end: int) -> int:
-        """Adds a row group to the digest of the file, and returns the digest of its bytes and the footer."""
+        """Adds a row group to the digest of the file, and returns the digest of the row group and the footer."""
         hasher = hashlib.sha256()
         while self.offset < end:
             piece = self.file.read(self.offset, min(self.offset + self._block_bytes, end))

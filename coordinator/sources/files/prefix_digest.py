@@ -1,7 +1,7 @@
 """A digest of a file's beginning that can be continued later, wherever a transaction ended.
 
-Whole blocks are chained, each digest begun with the one before; what follows the last whole block is hashed on top.
-So a run that continues reads one block again and not the file, and a check later needs no borders of transactions.
+The digest of a whole block begins with the digest before it; bytes after the last whole block are hashed on top. So a
+run that continues reads one block again, not the file, and a later check need not know where transactions ended.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class PrefixMark:
     """The record of the beginning of a file, as far as it was read.
 
     Attributes:
-        end: its length in bytes.
-        base: digest of its whole blocks.
-        digest: digest of all of it.
+        end: how many bytes were read.
+        base: digest of the whole blocks among them.
+        digest: digest of all of them.
         stamp: the file's metadata when it was opened.
-        is_whole: whether the file had nothing more.
-        record_count: records in it; noted of whole files, so that one that has grown is read further. None if it is not
-            known, as of what earlier versions have noted.
+        is_whole: whether the file ended there.
+        record_count: how many records were read; stored for whole files, so that a grown one can be read further. None
+            if unknown, as in notes of earlier versions.
     """
 
     end: int
@@ -43,7 +43,7 @@ class PrefixMark:
 
     @classmethod
     def from_plain(cls, plain: Any) -> PrefixMark | None:
-        """Restores what `to_plain` gave; None if it is something else."""
+        """Restores a mark from `to_plain`; returns None for any other data."""
         count: int | None = None
         match plain:
             case [*_, bool(), int(found)] if not isinstance(found, bool):
@@ -60,28 +60,28 @@ class PrefixMark:
         return [self.end, self.base, self.digest, *self.stamp, self.is_whole, *counted]
 
     def left(self) -> PrefixMark:
-        """Returns the mark of a file that the user leaves as it is: nothing more is read of it, and it stays."""
+        """Returns the mark of a file that the user leaves as it is: it is neither read further nor removed."""
         return replace(self, record_count=_LEFT)
 
     @property
     def is_left(self) -> bool:
-        """Whether it is such a mark."""
+        """Whether the user leaves the file as it is, see `left`."""
         return self.record_count == _LEFT
 
     def made_up_name(self, path: str) -> str:
-        """Returns a name for a file whose own another one has got, until it is found under a new one."""
+        """Returns a placeholder name for a file whose path another file has taken, until it is found again."""
         return f"{path}~{self.digest:016x}"
 
     def is_made_up(self, name: str) -> bool:
-        """Returns whether a name is one that was made up for this content."""
+        """Returns whether a name was made up for this content."""
         return name.endswith(f"~{self.digest:016x}")
 
 
 def noted(notes: Mapping[str, Any], topology_id: str) -> dict[str, PrefixMark]:
-    """Restores what a coordinator has noted of files.
+    """Restores a coordinator's notes about files.
 
     Raises:
-        SourceError: a note is something else.
+        SourceError: a note is not about a file.
     """
     found = {}
     for path, plain in notes.items():
@@ -97,11 +97,11 @@ def noted(notes: Mapping[str, Any], topology_id: str) -> dict[str, PrefixMark]:
 
 
 class PrefixDigest:
-    """Takes a file's bytes in order; tells the digest of all of them at any time.
+    """Takes a file's bytes in order, and has the digest of all of them at any time.
 
     Args:
         base: digest of the whole blocks that came before.
-        end: how many bytes these are.
+        end: length of those blocks in bytes.
     """
 
     def __init__(self, base: int = 0, end: int = 0) -> None:
@@ -110,7 +110,7 @@ class PrefixDigest:
         self.end = end
 
     def update(self, content: bytes | memoryview) -> None:
-        """Takes the bytes that follow."""
+        """Adds the bytes that follow."""
         rest = memoryview(content)
         while rest:
             room = PREFIX_BLOCK_BYTES - self.end % PREFIX_BLOCK_BYTES
@@ -121,7 +121,7 @@ class PrefixDigest:
                 self._begin_block(short_digest(self._block))
 
     def mark(self, stamp: FileStamp, *, is_whole: bool = False) -> PrefixMark:
-        """Returns what to remember of the bytes so far."""
+        """Returns the mark of the bytes so far."""
         return PrefixMark(self.end, self._base, short_digest(self._block), stamp, is_whole)
 
     def _begin_block(self, base: int) -> None:
@@ -130,10 +130,10 @@ class PrefixDigest:
 
 
 def resumed_digest(file: InputFile, mark: PrefixMark) -> PrefixDigest:
-    """Returns the digest at a mark, to be continued; reads the block the mark lies in.
+    """Returns the digest at a mark, to be continued; reads the bytes between the last whole block and the mark.
 
     Raises:
-        SourceError: these bytes are others now, or cannot be read.
+        SourceError: these bytes have changed, or cannot be read.
     """
     start = mark.end - mark.end % PREFIX_BLOCK_BYTES
     digest = PrefixDigest(mark.base, start)
@@ -145,7 +145,7 @@ def resumed_digest(file: InputFile, mark: PrefixMark) -> PrefixDigest:
 
 
 def holds(file: InputFile, mark: PrefixMark) -> bool:
-    """Returns whether a file still holds the block that a mark lies in; raises SourceError if it cannot be read."""
+    """Returns whether a file still has the last bytes up to a mark; raises SourceError if it cannot be read."""
     start = mark.end - mark.end % PREFIX_BLOCK_BYTES
     digest = PrefixDigest(mark.base, start)
     digest.update(file.read_up_to(start, mark.end))
@@ -153,7 +153,7 @@ def holds(file: InputFile, mark: PrefixMark) -> bool:
 
 
 def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
-    """Returns the marks of a file at several lengths, in one pass; those beyond its end are left out.
+    """Returns the marks of a file at several lengths, in one pass; lengths beyond its end are left out.
 
     Raises:
         SourceError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""In which order the files of an input are read: by path, or as they join."""
+"""The order in which the files of an input are read: by path, or in the order in which they join."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from state.troubles import Trouble
 _LOG = logging.getLogger("txbatch")
 LONG_LOOK_S = 0.1
 LOOK_SHARE = 10
-"""A look that took a second longer is followed by a pause of ten: a large folder costs a tenth of a core."""
+"""Seconds of pause for each second that a look took beyond `LONG_LOOK_S`: a large folder costs a tenth of a core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Lag:
     """How far a source is behind its folder.
 
     Attributes:
-        file_count: complete files that were never cut.
-        byte_count: their sizes in the store.
-        incomplete_count: files that were seen and are not complete.
+        file_count: number of complete files that wait to be cut.
+        byte_count: their total size in the store.
+        incomplete_count: number of files that were found and are not complete.
     """
 
     file_count: int
@@ -41,10 +41,10 @@ class Lag:
 
 
 class ReadingOrder(ABC):
-    """The files of an input; lives in the driver.
+    """The files of an input in reading order; lives in the driver.
 
     Attributes:
-        may_grow: whether writers append to files that were complete.
+        may_grow: whether writers append to complete files.
     """
 
     is_growing: bool
@@ -52,7 +52,7 @@ class ReadingOrder(ABC):
 
     @abstractmethod
     def begin(self, notes: Mapping[str, PrefixMark], last: RecordRange | None) -> None:
-        """Tells what earlier runs have read; called once, before anything is asked.
+        """Takes what earlier runs have read; called once, before any file is asked for.
 
         Args:
             notes: path -> note of every file that was read and will not be read any further.
@@ -63,20 +63,20 @@ class ReadingOrder(ABC):
         """
 
     def note(self, path: str, note: PrefixMark) -> None:  # noqa: B027 - nothing to do where the order goes by names
-        """Tells how much of a file was read by now."""
+        """Records how much of a file has been read."""
 
     def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
-        """Returns the names that mean another file than was noted: name -> note, None for no file.
+        """Returns the paths whose stored note is out of date: path -> current note, or None for no file.
 
         Args:
-            cut: path -> mark of what was cut since the last call, by the names that files had when they were opened.
-            current: the last of these, which is perhaps not read to its end.
+            cut: path when the file was opened -> mark, of the files cut since the last call.
+            current: path of the last of these files, which may not be read to its end.
         """
         return {}
 
     @abstractmethod
     def after(self, file: JoinedFile | None) -> JoinedFile | None:
-        """Returns the file that follows another, or the first; None if there is none yet. May look for new ones.
+        """Returns the file after another, or the first one; None if there is none yet. May look for new files.
 
         Raises:
             SourceError: a store cannot be listed.
@@ -88,26 +88,26 @@ class ReadingOrder(ABC):
 
     @abstractmethod
     def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
-        """Returns a file under its present name, where that is certain; `read_bytes`: how much was cut of it."""
+        """Returns a file under its current path, if that is certain; `read_bytes` is how much of it was cut."""
 
     def is_taken(self, path: str) -> bool:
-        """Returns whether a file that was read is known by a name; since the last look another may have got it."""
+        """Returns whether a path belonged to a file that was read, at the last look."""
         return False
 
     def may_have_moved(self, file: JoinedFile) -> bool:
-        """Returns whether a file that cannot be read now may join later, as what it is then."""
+        """Returns whether a file that cannot be read may join again later, under another path."""
         return False
 
     @abstractmethod
     def fraction(self, path: str | None, share: float) -> float | None:
-        """Returns which part of the input is cut, with `share` of one file; None if it never ends."""
+        """Returns the fraction of the input that is cut, given the `share` of one file; None if it never ends."""
 
 
 class SortedOrder(ReadingOrder):
-    """Every file there was at the start, by path.
+    """Every file that existed at the start, by path.
 
     Args:
-        sizes: path -> size, in order of the paths; files without a byte are not read.
+        sizes: path -> size, in order of the paths; empty files are not read.
     """
 
     is_growing = False
@@ -124,7 +124,7 @@ class SortedOrder(ReadingOrder):
             position += sizes[path]
 
     def begin(self, notes: Mapping[str, PrefixMark], last: RecordRange | None) -> None:
-        """Leaves out what was read, by a run that followed the folder or under another name, and sorts later."""
+        """Leaves out files that sort after `last` and were read: by a following run, or under another path."""
         self._read = frozenset(path for path in notes if last is None or path > last.path)
 
     def after(self, file: JoinedFile | None) -> JoinedFile | None:
@@ -149,17 +149,16 @@ class SortedOrder(ReadingOrder):
 
 
 class GrowingOrder(ReadingOrder):
-    """Files as they become complete; each look's by path, after those of earlier looks.
+    """Files in the order in which they become complete; files that become complete together, by path.
 
-    The order is recorded as it is used: in the ranges of the transactions. A file that was never cut is found again by
-    the next run.
+    The ranges of the transactions record the order. The next run finds files again that were never cut.
 
     Args:
-        watch: tells what is complete.
-        known: tells what was read.
-        look: finds everything that matches.
-        clock: seconds, monotonic.
-        poll_s: seconds between two looks; more after a look that took long.
+        watch: decides which files are complete.
+        known: the files that were read.
+        look: finds every file that matches.
+        clock: monotonic seconds.
+        poll_s: seconds between two looks; the pause after a slow look is longer.
         topology_id: for the log and messages.
         patterns: for the log.
     """
@@ -183,16 +182,16 @@ class GrowingOrder(ReadingOrder):
         self._topology_id, self._patterns = topology_id, patterns
         self._next_look_s: float | None = None
         self._numbers = count(1)
-        self._following: dict[int, JoinedFile] = {}  # number of a file -> the next
+        self._following: dict[int, JoinedFile] = {}  # number of a file -> the file after it
         self._newest = 0
         self._first: JoinedFile | None = None
 
     def resume(self, notes: Mapping[str, PrefixMark], now: Mapping[str, PrefixMark]) -> None:
-        """Takes in what was read.
+        """Restores the notes of earlier runs.
 
         Args:
-            notes: as they are stored.
-            now: the same under the names that files have now; those that differ are stored with the next transaction.
+            notes: the notes as they are stored.
+            now: the notes under the current paths of the files; the next transaction stores the differences.
         """
         self.known.recall(notes)
         self.known.correct(now)
@@ -204,7 +203,7 @@ class GrowingOrder(ReadingOrder):
         return self.known.take_names(cut, current)
 
     def begin(self, notes: Mapping[str, PrefixMark], last: RecordRange | None) -> None:
-        """Looks where the last transaction ended: the rest of that file comes first."""
+        """Finds the file in which the last transaction ended: its rest is read first."""
         if last is None or last.mark is None:
             return
         path = self.known.path_of(last.mark, last.path)
@@ -216,7 +215,7 @@ class GrowingOrder(ReadingOrder):
 
     def after(self, file: JoinedFile | None) -> JoinedFile | None:
         number = 0 if file is None else file.number
-        self._following.pop(number - 1, None)  # nothing stands there any more
+        self._following.pop(number - 1, None)  # that file is passed for good
         if number not in self._following:
             self._poll()
         return self._following.get(number)
@@ -225,9 +224,9 @@ class GrowingOrder(ReadingOrder):
         return self._first
 
     def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
-        """Looks for a file just as it joined, or for a grown one with its inode if content will be compared.
+        """Finds a file by its identity when it joined; or by its inode, if it has grown and content will be compared.
 
-        An inode alone says nothing: it is soon given to another file.
+        An inode alone proves nothing: it is soon given to another file.
         """
         if file.facts is None:
             return file
@@ -242,7 +241,7 @@ class GrowingOrder(ReadingOrder):
         return path in self.known.notes
 
     def may_have_moved(self, file: JoinedFile) -> bool:
-        """It was renamed, packed, or copied and cut off: there is a file that may be it and was not read."""
+        """Returns whether an unread file may be this one, after it was renamed, packed, or copied and truncated."""
         inode = 0 if file.facts is None else file.facts.inode
         return any(
             facts.byte_count
@@ -256,7 +255,7 @@ class GrowingOrder(ReadingOrder):
         return None
 
     def lag(self, file: JoinedFile | None) -> Lag:
-        """Returns what waits after a file; for logs and tests (driver)."""
+        """Returns how much waits after a file; for logs and tests (driver)."""
         number, files = 0 if file is None else file.number, []
         while (found := self._following.get(number)) is not None:
             files.append(found)
@@ -275,7 +274,7 @@ class GrowingOrder(ReadingOrder):
                 "again"
             ) from error
         is_first = self._next_look_s is None
-        if is_first and not found and not self.known.notes:  # a mistake in a pattern would wait in silence
+        if is_first and not found and not self.known.notes:  # a mistyped pattern would wait in silence
             shown = ", ".join(map(repr, self._patterns))
             _LOG.warning(
                 "topology %r: nothing matches %s yet; looking again every %g s", self._topology_id, shown, self._poll_s
@@ -297,7 +296,7 @@ class GrowingOrder(ReadingOrder):
             )
 
     def _refuse_unknown(self, settled: Settled) -> None:
-        """Raises SourceError if a file may or may not have been read, and nothing can decide it."""
+        """Raises SourceError if a file may or may not be one we read, or has content that we would never read."""
         for alike in settled.alike:
             raise SourceError(
                 f"{alike.sentence}; run topology {self._topology_id!r} again with --adopt=renamed if it is the same "

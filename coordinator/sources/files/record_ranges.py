@@ -18,11 +18,11 @@ from state.errors import SourceError
 from state.troubles import Trouble
 
 _COUNT = 4
-"""Place of the number of records in a range as plain data."""
+"""Index of the number of records in a range as plain data."""
 
 
 TURNS = 4
-"""About how many turns it takes until as many transactions were read as there are tasks."""
+"""About how often another task gets its turn, in as many transactions as there are tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class RecordRange:
 
     Attributes:
         path: absolute path of the file, or its address.
-        start: offset of the first byte; of a compressed file, in what it unpacks to.
+        start: offset of the first byte; in a compressed file, within the unpacked content.
         end: offset after the last byte; more than `start`.
-        first: records of the file before the range.
-        count: records of the range.
-        digest: of the bytes in between.
-        columns: of CSV with a header, the names in it; otherwise empty.
-        mark: of the file up to `end`; only the last range of a file in a transaction carries one.
+        first: number of records before the range.
+        count: number of records in the range.
+        digest: digest of the bytes in the range.
+        columns: the column names in the header of a CSV file; otherwise empty.
+        mark: the mark of the file up to `end`; only the last range of a file in a transaction has one.
     """
 
     path: str
@@ -51,10 +51,10 @@ class RecordRange:
 
     @classmethod
     def from_plain(cls, plain: Any) -> RecordRange:
-        """Restores what `to_plain` gave.
+        """Restores a range from `to_plain`.
 
         Raises:
-            SourceError: it is something else.
+            SourceError: the data is not a range.
         """
         match plain:
             case [str(path), int(start), int(end), int(first), int(count), int(digest), list(columns), *plain_mark]:
@@ -73,7 +73,7 @@ class RecordRange:
         return [self.path, self.start, self.end, self.first, self.count, self.digest, columns, *mark]
 
     def read(self, file: InputFile) -> bytes:
-        """Returns the bytes, which are those that were cut.
+        """Reads the bytes, and proves that they are the ones that were cut.
 
         Raises:
             SourceError: the file has shrunk or changed, or cannot be read.
@@ -87,21 +87,21 @@ class RecordRange:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A name that means another file than it did, as of a transaction; `note` says what was read, None for nothing.
+    """A path that means another file from a transaction on; `note` is that file's note, None if it was never read.
 
-    Namings come before the ranges of the transaction that was cut after a file of a followed folder was renamed.
+    After a file of a followed folder was renamed, the next transaction has namings before its ranges.
     """
 
     path: str
     note: list[Any] | None = None
 
     def to_plain(self) -> list[Any]:
-        """Returns it as plain data, to be stored: no range has a text in second place."""
+        """Returns the naming as plain data, to be stored: unlike a range, it has a string in second place."""
         return [self.path, "", *([] if self.note is None else [self.note])]
 
 
 def parse_namings(metadata: Any) -> list[Naming]:
-    """Restores the namings of a transaction; most have none."""
+    """Restores the namings of a transaction; most transactions have none."""
     return [Naming(item[0], *item[2:]) for item in _plain_items(metadata) if _is_naming(item)]
 
 
@@ -109,16 +109,16 @@ def parse_ranges(metadata: Any) -> list[RecordRange]:
     """Restores the ranges of a transaction, which has at least one.
 
     Raises:
-        SourceError: it is not the metadata of files.
+        SourceError: the metadata is not that of files.
     """
     return [RecordRange.from_plain(item) for item in _plain_ranges(metadata)]
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns the ranges of a transaction in words, a line each.
+    """Returns the ranges of a transaction in words, one line each.
 
     Raises:
-        SourceError: it is not the metadata of files.
+        SourceError: the metadata is not that of files.
     """
     return [
         f"{each.path}: records {each.first + 1:,} to {each.first + each.count:,}, "
@@ -128,41 +128,41 @@ def words_of(metadata: Any) -> list[str]:
 
 
 def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int = 0) -> list[RecordRange]:
-    """Restores the ranges that one task reads; the others are left alone, since there is one for nearly every task.
+    """Restores the ranges that one task reads; leaves the others as plain data, which saves each task much parsing.
 
     Args:
-        metadata: of a transaction.
+        metadata: metadata of a transaction.
         task_index: the task.
         task_count: how many tasks read.
-        number: of the transaction, see `sharing_tasks`.
+        number: the txid, see `sharing_tasks`.
 
     Raises:
-        SourceError: it is not the metadata of files.
+        SourceError: the metadata is not that of files.
     """
     plain = _plain_ranges(metadata)
     try:
         tasks = sharing_tasks(metadata, task_count, number=number)
     except (LookupError, TypeError):
-        return parse_ranges(metadata)  # which says what it is instead
+        return parse_ranges(metadata)  # raises an error that shows the metadata
     return [RecordRange.from_plain(item) for item, task in zip(plain, tasks, strict=True) if task == task_index]
 
 
 def sharing_tasks(metadata: Any, task_count: int, *, number: int = 0) -> list[int]:
     """Returns the task that reads each range: the one with the fewest records so far.
 
-    Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
+    Ranges of equal size are dealt round; small ranges from the ends of files do not unbalance the rest. Every
     range belongs to exactly one task, whatever number of tasks it was cut for.
 
     Args:
-        metadata: of a transaction.
+        metadata: metadata of a transaction.
         task_count: how many tasks read.
-        number: of the transaction. Small ones have one range, so tasks take turns, and of many tasks each takes
-            several in a row: what it sends of them shares blocks, and in a wave most tasks have nothing to do.
+        number: the txid. Small transactions have one range, so tasks take turns. If there are many tasks, each takes
+            several transactions in a row: their tuples share blocks, and most tasks have nothing to do in a wave.
 
     Raises:
-        LookupError, TypeError: it is not the metadata of files.
+        LookupError, TypeError: the metadata is not that of files.
     """
-    loads = [(0, index) for index in range(task_count)]  # of the tasks, from the one whose turn it is: a heap
+    loads = [(0, index) for index in range(task_count)]  # a heap of (records, task), from the task whose turn it is
     first = number // max(1, task_count // TURNS)
     tasks = []
     for item in _plain_ranges(metadata):
@@ -173,7 +173,7 @@ def sharing_tasks(metadata: Any, task_count: int, *, number: int = 0) -> list[in
 
 
 def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
-    """Returns the ranges of a transaction without the marks that a later range of the same file makes worthless."""
+    """Returns the ranges of a transaction, with a mark only on the last range of each file."""
     last = {each.path: each for each in ranges}
     return [each if last[each.path] is each else replace(each, mark=None) for each in ranges]
 

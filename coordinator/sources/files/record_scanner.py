@@ -1,7 +1,7 @@
 """Cuts ranges of records out of one open file, from an offset on (driver).
 
-The driver finds where records end and digests what it passes; it decodes nothing. A function, `Find`, says where a
-record ends, so that quoted line breaks of CSV are not taken for its end.
+The driver finds the ends of records and digests their bytes; it decodes nothing. A function, `Find`, finds the ends,
+so that a quoted line break in CSV does not end a row.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ BLOCK_BYTES = 1024 * 1024
 """How much the driver reads at a time."""
 
 STRIDE_BYTES = 4096
-"""How much of a block is counted at a time, at first; then a quarter of that, and so on."""
+"""Newlines are first counted in strides of this size, then in quarters of it, and so on."""
 LAST_STRIDE_BYTES = 64
-"""What is left is searched newline by newline."""
+"""In a stride of this size, newlines are searched one by one."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""With which a file may begin; it belongs to no record."""
+"""A file may begin with it; it belongs to no record."""
 
 RECORD_BYTES_MAX = 64 * 1024 * 1024
-"""A longer record is refused where it is cut: it would have to fit into a worker, several times, as one tuple."""
+"""Longer records are refused when they are cut: as one tuple, a record has to fit into a worker several times."""
 
 Find = Callable[[bytes, int, int], tuple[int, int]]
-"""(block, cursor, wanted) -> (stop, found): up to `wanted` records end in the block at or after the cursor, the last
-of them at `stop`. If fewer end there, `stop` is the end of the block for a splitter that needs no memory of what it
-has passed, and otherwise the end of the last record, so that the rest is seen again together with what follows."""
+"""(block, cursor, wanted) -> (stop, found): finds up to `wanted` records that end at or after the cursor; the last one
+ends at `stop`. If fewer end in the block, `stop` is the end of the block if the function needs no earlier bytes, and
+otherwise the end of the last record, so that the rest is passed again together with the next block."""
 
 
 class Scanner(ABC):
@@ -42,7 +42,7 @@ class Scanner(ABC):
     Attributes:
         file: the file; closed by the caller that made the scanner.
         offset: where the next range begins.
-        prefix: the digest of everything before.
+        prefix: the digest of everything before `offset`.
     """
 
     file: InputFile
@@ -50,7 +50,7 @@ class Scanner(ABC):
     prefix: PrefixDigest
 
     def mark(self) -> PrefixMark:
-        """Returns what to remember of the file up to where the next range begins."""
+        """Returns the mark of the file up to where the next range begins."""
         return self.prefix.mark(self.file.stamp, is_whole=self.is_done())
 
     @abstractmethod
@@ -77,12 +77,12 @@ class RecordScanner(Scanner):
         file: the file.
         start: offset where the first range begins.
         end: offset after the last byte that may be cut, usually the size of the file; None for wherever it ends.
-        find: tells where records end.
-        first: records of the file before `start`.
-        columns: of a header before `start`.
+        find: finds the ends of records.
+        first: number of records before `start`.
+        columns: the column names in a header before `start`.
         block_bytes: how much is read at a time.
         prefix: the digest of everything before `start`; may be left out at 0.
-        record_bytes_max: a record that is longer, by a block at least, is refused.
+        record_bytes_max: longer records are refused; an excess under one block may go unnoticed.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class RecordScanner(Scanner):
                 self._fill()
             if self._cursor < len(self._block):
                 return False
-            self._end = self.offset  # what is added from now on is not of the file that joined
+            self._end = self.offset  # bytes added from now on do not belong to the input
         return self.offset >= self._end
 
     def take(self, record_limit: int) -> RecordRange:
@@ -125,7 +125,7 @@ class RecordScanner(Scanner):
             if self._cursor == len(self._block):
                 self._fill()
             stop, found = self._find(self._block, self._cursor, record_limit - count)
-            while stop == self._cursor:  # what is there does not hold a whole record
+            while stop == self._cursor:  # the rest of the block holds no whole record
                 self._check_length(self.offset, len(self._block) - self._cursor, count)
                 if not self._extend():
                     self._refuse_open_quote()
@@ -149,17 +149,17 @@ class RecordScanner(Scanner):
         return RecordRange(self.file.path, start, self.offset, first, count, digest, self.columns, mark)
 
     def take_header(self) -> bytes:
-        """Takes the first record for a header, which is not counted; of splitters that stop after whole records.
+        """Takes the first record as a header, which is not counted; only for a `find` that stops after whole records.
 
         Raises:
-            SourceError: as `take`.
+            SourceError: see `take`.
         """
         part = self.take(1)
         self._first = 0
         return self._block[self._cursor - (part.end - part.start) : self._cursor]
 
     def _refuse_open_quote(self) -> None:
-        """A last record that would not even end with a line feed has taken lines after it in, by an open quote."""
+        """Raises SourceError if a quote that is never closed makes one record of all lines after it."""
         rest = self._block[self._cursor :]
         if b"\n" in rest and not self._find(rest + b"\n", 0, 1)[1]:
             raise SourceError(

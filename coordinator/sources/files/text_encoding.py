@@ -1,6 +1,6 @@
-"""Texts that are not UTF-8, in encodings of one byte a character: their records end where those of UTF-8 do.
+"""Text in single-byte encodings, whose records end at the same bytes as in UTF-8.
 
-UTF-16 is not among them: the byte of a line feed is half of other characters there.
+UTF-16 is refused: there, the byte of a line feed is also half of other characters.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 from state.errors import TopologyError
 
-_ASCII = bytes(range(128)) + b"+AGE- \\u0041 ~{ \x1b$B!!"  # which some encodings take for something else
+_ASCII = bytes(range(128)) + b"+AGE- \\u0041 ~{ \x1b$B!!"  # some encodings do not decode these as ASCII
 UTF_8 = "utf-8"
 UTF_8_HINT = "; if it is text in another encoding, name that, such as encoding='cp1252'"
 
 
 def checked_encoding(owner: str, given: Any) -> str:
-    """Returns the name of an encoding by which content has to be made UTF-8; empty if it is that (driver).
+    """Returns the name of the encoding to convert from; empty if it is UTF-8 (driver).
 
     Raises:
-        TopologyError: Python does not know it, or it is not of one byte a character with ASCII in it.
+        TopologyError: Python does not know the encoding, or it is not a single-byte encoding that extends ASCII.
     """
     try:
         name = codecs.lookup(given).name
@@ -38,5 +38,5 @@ def checked_encoding(owner: str, given: Any) -> str:
 
 
 def as_utf_8(content: bytes, encoding: str) -> bytes:
-    """Returns content as UTF-8; a byte that the encoding does not have makes what is not valid there, either."""
+    """Returns content as UTF-8; a byte that is invalid in the encoding becomes invalid UTF-8."""
     return content.decode(encoding, "surrogateescape").encode("utf-8", "surrogatepass")

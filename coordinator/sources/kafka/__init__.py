@@ -1,8 +1,8 @@
-"""Kafka topics as sources: transactional, opaque, and the spout of plain topologies, which is in `coordinator/plain/`.
+"""Kafka topics as sources, transactional or opaque; also exports the plain spout, which is in `coordinator/plain/`.
 
-Which offsets belong to a transaction, and when one may be forgotten, is decided without a client: events in,
-decisions out. Only `topic`, `partition_reader`, `broker_errors` and `GroupMirror` speak to brokers, and nothing
-outside this folder imports confluent_kafka.
+`offset_ranges` decides without a client which offsets belong to a transaction: events in, decisions out. Only `topic`,
+`partition_reader`, `broker_errors` and `GroupMirror` use a client, and nothing outside this folder imports
+confluent_kafka.
 """
 
 from typing import TYPE_CHECKING

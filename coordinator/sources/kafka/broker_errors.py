@@ -1,4 +1,4 @@
-"""What a client's error means for a run: worth another try, or the end with a sentence that says what to do."""
+"""Turns a client's error into an error of the run: one that is worth another try, or one that says what to do."""
 
 from __future__ import annotations
 
@@ -31,50 +31,49 @@ _UNREACHED = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT})  #
 
 
 class AbsentTopicError(SourceError):
-    """Brokers do not know the topic."""
+    """The brokers do not know the topic."""
 
 
 class ClientTrouble:
-    """What a client last said of its connections: called by it, asked when nothing arrives.
+    """The last connection error of a client: set by the client's callback, read when nothing arrives.
 
     Attributes:
-        error: the last one that names a cause, or one that is in the way of all others, such as a wrong password; None
-            if all is well as far as it said.
+        error: the last error that names a cause, or a lasting one, such as a wrong password; None without an error.
     """
 
     def __init__(self) -> None:
         self.error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        follows = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - from what was said before
+        follows = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the consequence of an earlier error
         if self.error is None or not (follows or is_lasting(self.error)):
             self.error = error
 
 
 def is_out_of_range(error: KafkaError) -> bool:
-    """Returns whether the offset that was asked for is not in the log."""
+    """Returns whether an error says that the requested offset is not in the log."""
     return error.code() in _GONE
 
 
 def is_lasting(error: KafkaError) -> bool:
-    """Returns whether asking again is in vain: the user has to change something."""
+    """Returns whether a retry cannot help: the user has to change something."""
     return error.code() in _FORBIDDEN or error.fatal()
 
 
 def failure_of(
     error: KafkaError | KafkaException, doing: str, settings: ClientSettings, *, absent_is_lasting: bool = False
 ) -> TransactionError:
-    """Returns the exception a spout raises for a client's error.
+    """Returns the exception that a spout raises for a client's error.
 
     Args:
-        error: the client's.
+        error: the client's error.
         doing: what failed, as in "reading partition 3 of topic 'orders'".
-        settings: of the client; their secrets are taken out of what it says.
-        absent_is_lasting: whether a topic that is not there ends the run; brokers that have just been started may not
-            know it yet.
+        settings: settings of the client; their secrets are removed from its message.
+        absent_is_lasting: whether a missing topic ends the run; brokers that have just been started may not know it
+            yet.
 
     Returns:
-        A `SourceError` if asking again is in vain, else a `FailedException`.
+        A `SourceError` if a retry cannot help, otherwise a `FailedException`.
     """
     inner = error.args[0] if isinstance(error, KafkaException) else error
     said = one_line(settings.without_secrets(f"{inner.str()} ({inner.name()})"))
@@ -92,7 +91,7 @@ def failure_of(
 
 
 def refused_options(error: Exception, settings: ClientSettings) -> SourceError:
-    """Returns the error for options no client can be made with."""
+    """Returns the error for options that no client accepts."""
     said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
     return SourceError(
         f"a Kafka client for {settings.servers} cannot be made: {one_line(settings.without_secrets(said))}; fix the "

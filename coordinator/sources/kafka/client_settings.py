@@ -1,7 +1,7 @@
-"""How brokers are reached: the user's options for librdkafka, with secrets by reference only. Knows no client.
+"""How brokers are reached: the user's options for librdkafka, with secrets by reference only. Uses no client.
 
-A spout is pickled and travels in Spark's closures, so a password in it would be copied to places without protection. A
-secret is therefore given as where to find it, and read where a client is made: on the driver and on the executors.
+A spout is pickled and travels in Spark's closures, so a password in it would be copied to unprotected places. So the
+user gives the place of a secret, and the secret is read where a client is made: on the driver and on the executors.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ OURS = {
     "group.id": "mirror_group",
     "isolation.level": "isolation_level",
 }
-"""Options the spout sets itself -> what to use instead."""
+"""Options that the spout sets itself -> what to use instead."""
 SECRET_LENGTH_MIN = 4
 SCHEME = re.compile(r"(\w+)://")
 LISTENERS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 READER_DEFAULTS: Mapping[str, str | int] = {
-    "fetch.wait.max.ms": 50,  # how long a reader that has come to the log's end keeps its next move waiting
-    "fetch.queue.backoff.ms": 20,  # how long one whose queue was full, as between waves, keeps the next wave waiting
-    "queued.max.messages.kbytes": 8_192,  # read ahead, for each partition
-    "reconnect.backoff.max.ms": 1_000,  # a broker that is back is noticed soon
-    "log_level": 2,  # what matters is raised, with the client's reason
+    "fetch.wait.max.ms": 50,  # how long a reader at the log's end delays its next request
+    "fetch.queue.backoff.ms": 20,  # how long a reader with a full queue, as between waves, delays the next wave
+    "queued.max.messages.kbytes": 8_192,  # read ahead, per partition
+    "reconnect.backoff.max.ms": 1_000,  # notice soon that a broker is back
+    "log_level": 2,  # important errors are raised, with the client's reason
 }
-"""What a reader is made with unless the user says otherwise."""
+"""Default options of a reader; the user's options override them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromEnvironment:
     """A secret that is the value of an environment variable, on the driver and on every executor.
 
-    Line ends at its end are left out.
+    Trailing line breaks are left out.
 
     Attributes:
-        name: of the variable.
+        name: name of the variable.
     """
 
     name: str
@@ -77,10 +77,10 @@ class FromEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class FromFile:
-    """A secret that is the content of a file, on the driver and on every executor; line ends at its end are left out.
+    """A secret that is the content of a file, on the driver and on every executor; trailing line breaks are left out.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
     """
 
     path: str
@@ -105,14 +105,14 @@ Option: TypeAlias = str | int | float | bool | FromEnvironment | FromFile
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What every client of a spout is made with; pickles without a secret in it.
+    """The options of every client of a spout; they pickle without a secret.
 
     Attributes:
-        servers: ``bootstrap.servers``, host:port with commas between.
+        servers: ``bootstrap.servers``, host:port, separated by commas.
         options: further options, named as librdkafka names them.
 
     Raises:
-        TopologyError: a secret is given in plain text, or an option is one the spout sets itself.
+        TopologyError: a secret is given in plain text, or the spout sets an option itself.
     """
 
     servers: str
@@ -132,10 +132,10 @@ class ClientSettings:
             _check_option(name, value)
 
     def resolved(self) -> dict[str, str | int | float | bool]:
-        """Returns the options with their secrets, for a client about to be made; called where it is made.
+        """Returns the options with their secrets; called where a client is made.
 
         Raises:
-            SourceError: a secret is not there.
+            SourceError: a secret cannot be read.
         """
         plain = {
             name: value.read() if isinstance(value, (FromEnvironment, FromFile)) else value
@@ -144,7 +144,7 @@ class ClientSettings:
         return {"bootstrap.servers": self.servers, **plain}
 
     def without_secrets(self, text: str) -> str:
-        """Returns a client's message with every secret in it replaced; a secret that is not there cannot be in it."""
+        """Returns a client's message with every secret replaced; a secret that cannot be read cannot be in it."""
         for value in self.options.values():
             if isinstance(value, (FromEnvironment, FromFile)):
                 try:

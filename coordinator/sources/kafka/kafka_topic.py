@@ -1,4 +1,4 @@
-"""A topic as users declare it once: on which brokers, read how, made into which tuples."""
+"""A topic as users declare it once: its brokers, how it is read, and the tuples it becomes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from state.errors import TopologyError
 TOPIC_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 MISSING_PAUSE_S = 1.0
-"""Between two questions whether a topic exists by now."""
+"""Pause between two checks whether a topic exists."""
 _LOG = logging.getLogger("txbatch")
 KAFKA_SPOUT = "a Kafka spout"
-"""Whose a wrong parameter is, in messages."""
+"""The owner of a wrong parameter, in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,24 @@ class KafkaTopic:
     """A topic for any of the Kafka spouts; one value may serve several. Travels with its spout, without a secret in it.
 
     Attributes:
-        servers: ``bootstrap.servers``: host:port, with commas between.
-        name: the topic's.
-        record_format: makes tuples of values; by default their bytes, as the field ``value``.
-        origin_fields: of ``topic``, ``partition``, ``offset``, ``key``, ``headers`` and ``timestamp``, those each
-            tuple carries after the format's fields.
-        start: where a topology begins that has read nothing yet: ``"earliest"``, ``"latest"``, a time with its zone,
-            or partition -> offset. Partitions that join later begin with their first message.
+        servers: ``bootstrap.servers``: host:port, separated by commas.
+        name: name of the topic.
+        record_format: makes tuples from the messages' values; by default a value's bytes are the field ``value``.
+        origin_fields: which of ``topic``, ``partition``, ``offset``, ``key``, ``headers`` and ``timestamp`` each tuple
+            carries after the format's fields.
+        start: where a new topology begins: ``"earliest"``, ``"latest"``, a time with its zone, or partition -> offset.
+            Partitions that join later begin with their first message.
         isolation_level: ``"read_committed"`` leaves out messages of open and aborted Kafka transactions,
-            ``"read_uncommitted"`` takes all.
+            ``"read_uncommitted"`` takes all messages.
         on_gone: ``"fail"`` stops the run at offsets that were deleted before they were first read, ``"earliest"``
-            continues with the oldest message there is, ``"latest"`` with what arrives. Both count what is lost, as
+            continues with the oldest message in the log, ``"latest"`` with new messages. Both count lost offsets, as
             "lost_offsets".
         on_bad_record: ``"fail"`` stops the run at a value that is not in the format, ``"skip"`` leaves it out,
             ``"dead_letter"`` emits it on the stream ``"dead_letters"``. Both count it, as "bad_records".
-        on_tombstone: ``"fail"`` stops the run at a message without a value, which says on a compacted topic that its
-            key is deleted; ``"skip"`` leaves it out and counts it, as "tombstones"; ``"empty"`` gives the format an
-            empty value.
-        missing: ``"fail"`` ends a run at its start if the topic does not exist, ``"wait"`` waits until it does. Not for
-            plain topologies.
+        on_tombstone: ``"fail"`` stops the run at a message without a value, which marks a deleted key on a compacted
+            topic; ``"skip"`` leaves it out and counts it, as "tombstones"; ``"empty"`` gives the format an empty value.
+        missing: ``"fail"`` ends a run at its start if the topic does not exist, ``"wait"`` waits until it does. Plain
+            topologies do not support waiting.
         options: further options of the clients, as librdkafka names them (``security.protocol``,
             ``sasl.username``, ``ssl.ca.location``, …); secrets as `FromEnvironment` or `FromFile`.
 
@@ -96,11 +95,11 @@ class KafkaTopic:
 
     @property
     def starting_point(self) -> StartingPoint:
-        """Where a topology begins that has read nothing yet."""
+        """Where a new topology begins."""
         return StartingPoint.of(self.start)
 
     def emission(self) -> RecordEmission:
-        """Returns what makes tuples of its messages."""
+        """Returns the object that emits the topic's messages as tuples."""
         output = RecordOutput(
             self.record_format or RawBytes(),
             offered=ORIGIN_FIELDS,
@@ -110,14 +109,14 @@ class KafkaTopic:
         return RecordEmission(self.name, output, OnTombstone(self.on_tombstone))
 
     def connect(self) -> Topic:
-        """Returns the topic on its brokers; it connects at the first question, and the caller closes it."""
+        """Returns the topic on its brokers; it connects at the first request, and the caller closes it."""
         return BrokerTopic(self.settings, self.name, reads_committed=self._reads_committed)
 
     def connect_when_there(self) -> Topic:
-        """Returns the topic as `connect` does; waits for it to be made, if that was asked for (driver, once a run).
+        """Returns the topic as `connect` does; with `missing` "wait", waits until it exists (driver, once a run).
 
         Raises:
-            FailedException: brokers give no answer.
+            FailedException: the brokers do not answer.
             SourceError: the topic may not be read.
         """
         topic, has_said = self.connect(), False
@@ -133,29 +132,29 @@ class KafkaTopic:
         return topic
 
     def worker_topic_id(self) -> str:
-        """Returns the brokers' id of the topic, asked over a connection that this process keeps (executor).
+        """Returns the brokers' id of the topic, over a connection that this process keeps (executor).
 
         Raises:
-            FailedException: no answer.
+            FailedException: the brokers do not answer.
             SourceError: the topic does not exist, or may not be read.
         """
         return worker_readers().topic_id(self.settings, self.name)
 
     def reader(self, topic_id: str, partition: int) -> PartitionReader:
-        """Returns the reader of a partition in this process, which keeps it from wave to wave.
+        """Returns the reader of a partition, which this process keeps from wave to wave.
 
         Raises:
-            SourceError: the options are wrong, or a secret is not there.
+            SourceError: the options are wrong, or a secret cannot be read.
         """
         return worker_readers().reader(
             self.settings, self.name, topic_id, partition, reads_committed=self._reads_committed
         )
 
     def fingerprint(self) -> str:
-        """Returns the topic and the brokers' id of it; where the brokers are does not count.
+        """Returns the topic's name and its id on the brokers, without their addresses.
 
         Raises:
-            FailedException: brokers give no answer.
+            FailedException: the brokers do not answer.
             SourceError: the topic does not exist, or may not be read.
         """
         with closing(self.connect()) as topic:
@@ -167,10 +166,10 @@ class KafkaTopic:
 
 
 def require_topic(given: Any) -> KafkaTopic:
-    """Returns the topic a spout is given.
+    """Returns the topic that a spout was given.
 
     Raises:
-        TopologyError: it is something else, such as the address of brokers.
+        TopologyError: the argument is not a `KafkaTopic`, but for example the address of brokers.
     """
     if not isinstance(given, KafkaTopic):
         raise TopologyError(f"the topic of a Kafka spout is {given!r:.100}; give a KafkaTopic(servers, name)")

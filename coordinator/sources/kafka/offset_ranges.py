@@ -1,7 +1,7 @@
 """Which offsets belong to a transaction, and how that is stored: a cut of all partitions, or a position in one.
 
-Pure. A range is from its first offset to the one after its last. Not every offset in it holds a message: compaction
-removes some, and markers of Kafka's own transactions take some.
+Pure. A range goes from its first offset to the offset after its last. Not every offset holds a message: compaction
+removes some messages, and markers of Kafka's own transactions occupy some offsets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class OffsetRange:
 
     Attributes:
         first: the first offset.
-        next: the offset after the last; an empty range has it equal to `first`.
+        next: the offset after the last; equal to `first` in an empty range.
     """
 
     first: int
@@ -29,18 +29,18 @@ class OffsetRange:
 
     @property
     def count(self) -> int:
-        """How many offsets, with or without a message."""
+        """How many offsets the range has, with or without a message."""
         return self.next - self.first
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetCut:
-    """The metadata of a transaction: every partition of the topic, also those it takes nothing of.
+    """The metadata of a transaction: a range of every partition of the topic, perhaps an empty one.
 
     Attributes:
-        topic_id: the broker's id of the topic; a topic that is deleted and made again has another one.
+        topic_id: the broker's id of the topic; a topic that is deleted and created again has another id.
         ranges: partition -> its range.
-        lost: offsets before the ranges that were gone from the log and are left out, by the user's policy.
+        lost: number of offsets before the ranges that were gone from the log and are skipped, by the user's policy.
     """
 
     topic_id: str
@@ -49,24 +49,24 @@ class OffsetCut:
 
     @property
     def offset_count(self) -> int:
-        """How many offsets are in all ranges."""
+        """How many offsets all ranges have together."""
         return sum(part.count for part in self.ranges.values())
 
     def positions(self) -> dict[int, int]:
-        """Partition -> where the next transaction begins."""
+        """Returns partition -> the offset where the next transaction begins."""
         return {partition: part.next for partition, part in self.ranges.items()}
 
     def to_plain(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Returns the cut as plain data, to be stored."""
         ranges = {partition: [part.first, part.next] for partition, part in sorted(self.ranges.items())}
         return {"kafka_topic_id": self.topic_id, "ranges": ranges, "lost": self.lost}
 
     @classmethod
     def from_plain(cls, plain: Any) -> OffsetCut:
-        """Inverse of `to_plain`.
+        """Restores a cut from `to_plain`.
 
         Raises:
-            SourceError: it is not the metadata of a Kafka topic.
+            SourceError: the data is not the metadata of a Kafka topic.
         """
         match plain:
             case {"kafka_topic_id": str(topic_id), "ranges": dict(stored), "lost": int(lost)}:
@@ -93,8 +93,8 @@ class OpaquePosition:
     Attributes:
         topic_id: the brokers' id of the topic.
         at: the offset.
-        since_ms: in place of an offset, for a partition that was away when the topology began: with its first message
-            of this time or later, in milliseconds since the epoch.
+        since_ms: replaces the offset for a partition that was away when the topology began: it begins with its first
+            message of this time or later, in milliseconds since the epoch.
     """
 
     topic_id: str
@@ -102,15 +102,15 @@ class OpaquePosition:
     since_ms: int | None = None
 
     def to_plain(self) -> list[Any]:
-        """As it is stored."""
+        """Returns the position as plain data, to be stored."""
         return [self.topic_id, self.at] if self.since_ms is None else [self.topic_id, {"since_ms": self.since_ms}]
 
     @classmethod
     def from_plain(cls, plain: Any) -> OpaquePosition:
-        """Inverse of `to_plain`.
+        """Restores a position from `to_plain`.
 
         Raises:
-            SourceError: it is not a position in a Kafka topic.
+            SourceError: the data is not a position in a Kafka topic.
         """
         match plain:
             case [str(topic_id), int(at)] if at >= 0:
@@ -124,13 +124,13 @@ class OpaquePosition:
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns what a transaction read of a topic in words, a line for each partition it read something of.
+    """Returns the offsets that a transaction read, in words, with a line for each partition it read from.
 
     Args:
-        metadata: a cut, or the position after which an opaque spout stopped in one partition.
+        metadata: a cut, or the position where an opaque spout stopped in one partition.
 
     Raises:
-        SourceError: it is not the metadata of a Kafka topic.
+        SourceError: the metadata is not that of a Kafka topic.
     """
     if isinstance(metadata, list):
         position = OpaquePosition.from_plain(metadata)
@@ -151,15 +151,15 @@ def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_lim
     """Takes offsets up to a limit, evenly from the partitions that have them.
 
     Args:
-        positions: partition -> where to begin.
-        ends: partition -> where what may be read ends; a partition without one gives nothing.
-        offset_limit: how many offsets at most, at least 1.
+        positions: partition -> offset to begin at.
+        ends: partition -> offset to end at; nothing is taken from a partition without one.
+        offset_limit: how many offsets to take at most; at least 1.
     """
     left = {partition: max(0, ends.get(partition, 0) - at) for partition, at in positions.items()}
     taken: dict[int, int] = {}
     budget = offset_limit
     waiting = sorted(left, key=lambda partition: (left[partition], partition))
-    for number, partition in enumerate(waiting):  # the least first: what it does not use is shared by the rest
+    for number, partition in enumerate(waiting):  # the shortest first: the others share what it leaves
         share = -(-budget // (len(waiting) - number))
         taken[partition] = min(left[partition], share)
         budget -= taken[partition]
@@ -170,9 +170,9 @@ def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_lim
 
 
 def share_of(ranges: Mapping[int, OffsetRange], task_index: int, task_count: int) -> Iterator[tuple[int, OffsetRange]]:
-    """Yields the share of one task of a batch's ranges; the shares of all tasks are all of it, without overlap.
+    """Yields one task's share of a batch's ranges; the shares of all tasks cover the batch without overlap.
 
-    A task keeps its partitions from one transaction to the next, so that it reads on where it stopped. With more
+    A task keeps its partitions from one transaction to the next, so that it continues where it stopped. With more
     tasks than partitions, the tasks of one partition divide each of its ranges.
     """
     partitions = sorted(ranges)

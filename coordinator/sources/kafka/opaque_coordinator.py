@@ -15,18 +15,18 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.errors import SourceError
 
 UNSEEN = 2**63 - 1
-"""The end of a log that was away whenever it was asked for."""
+"""Stands for the end of a log that has been away so far."""
 
 
 class OpaqueTopicCoordinator(PartitionedCoordinator):
     """Knows the partitions, and whether there is anything to read (driver).
 
     Args:
-        topic: asked; closed with this.
+        topic: the topic on its brokers; closed with the coordinator.
         source: the topic as it was declared.
-        messages_per_partition: what a transaction takes of a partition at most.
-        is_continuous: whether to wait for what arrives.
-        clock: seconds, monotonic.
+        messages_per_partition: how many messages a transaction takes from a partition at most.
+        is_continuous: whether to wait for new messages.
+        clock: monotonic seconds.
         now_ms: milliseconds since the epoch, for partitions that are away when the topology begins.
     """
 
@@ -122,12 +122,12 @@ class OpaqueTopicCoordinator(PartitionedCoordinator):
         return state.bounds[partition].low if partition in state.bounds else 0
 
     def _unread(self, state: TopicState, read: Mapping[int, int]) -> dict[int, int]:
-        """Partition -> how many offsets this run has left of it, by what was its end when the run saw it first."""
+        """Returns partition -> how many offsets this run has left to read, up to the end that `_ends` returns."""
         ends = self._ends(state)
         return {each: max(0, end - read.get(each, self._low(state, each))) for each, end in ends.items()}
 
     def _reason(self, state: TopicState, partition: int) -> str:
-        """Why nothing can be read of a partition."""
+        """Returns why a partition cannot be read."""
         if partition not in state.bounds:
             return state.away.get(partition, f"brokers do not list partition {partition}")
         return (
@@ -136,7 +136,7 @@ class OpaqueTopicCoordinator(PartitionedCoordinator):
         )
 
     def _ends(self, state: TopicState) -> Mapping[int, int]:
-        """Partition -> where what this run may read of it ends: now, or in a finite run when it was first seen."""
+        """Returns partition -> where this run stops reading: its current end, or in a finite run the first one seen."""
         ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
         if self._is_continuous:
             return ends
@@ -144,6 +144,6 @@ class OpaqueTopicCoordinator(PartitionedCoordinator):
             self._first_ends = dict.fromkeys(state.away, UNSEEN)
             self._first_ends |= ends
         for partition, end in self._first_ends.items():
-            if end == UNSEEN:  # without a leader it has received nothing since
+            if end == UNSEEN:  # without a leader, it has received nothing meanwhile
                 self._first_ends[partition] = ends.get(partition, UNSEEN)
         return self._first_ends

@@ -1,4 +1,4 @@
-"""A Kafka topic as an opaque source: each attempt reads what is there, and positions are stored with the commit."""
+"""A Kafka topic as an opaque source: each attempt reads the messages it finds; the commit stores the positions."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
 FIRST_WAIT_S = 2.0
-"""How long a reader that has just been put somewhere waits for its first message; the log's end is noticed sooner."""
+"""How long a reader waits for its first message at a new offset; it notices the log's end sooner."""
 NEXT_WAIT_S = 0.05
 
 
 class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
-    """Messages of a topic, exactly once, where a replay need not read the same.
+    """Messages of a topic, exactly once, where a replay need not read the same messages.
 
-    Nothing is fixed before it is read: an attempt takes what each partition has, by messages and exact bytes, and its
-    positions are stored by its commit. So a partition that is away is left out until it is back, and retention may
-    delete messages while a transaction is tried again (`KafkaTopic.on_gone` says what then).
+    No range is fixed before it is read: an attempt takes what each partition has, up to limits of messages and bytes,
+    and its commit stores the positions. So a partition that is away is left out until it is back, and retention may
+    delete messages while a transaction is tried again (see `KafkaTopic.on_gone`).
 
     Args:
-        topic: what is read, and how.
-        messages_per_partition: messages a transaction takes of each partition at most.
-        bytes_per_partition: once a transaction has this many bytes of values of a partition, it takes no more of it.
-        continuous: wait for what arrives. Otherwise the run ends once all is read that was there when it started;
-            its last transactions may have some that arrived meanwhile.
+        topic: which topic is read, and how.
+        messages_per_partition: how many messages a transaction takes from each partition at most.
+        bytes_per_partition: a transaction takes no more from a partition once it has this many bytes of its values.
+        continuous: wait for new messages. Otherwise the run ends once it has read the messages that were there when it
+            started; its last transactions may also hold some that arrived meanwhile.
 
     Raises:
         TopologyError: an argument cannot be used.
@@ -84,13 +84,13 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
 
 
 class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
-    """Reads what partitions have (executor; one per task and wave).
+    """Reads the next messages of partitions (executor; one per task and wave).
 
     Args:
-        topic: what is read.
-        context: the task.
-        message_limit: messages of a partition and transaction at most.
-        byte_limit: bytes after which no more are taken.
+        topic: the topic to read.
+        context: context of the task.
+        message_limit: most messages per partition and transaction.
+        byte_limit: bytes of values after which it takes no more messages.
     """
 
     def __init__(self, topic: KafkaTopic, context: TopologyContext, message_limit: int, byte_limit: int) -> None:
@@ -101,14 +101,14 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
     ) -> Any:
-        """Emits what a partition has, up to the limits; nothing of one that is away, or has just joined.
+        """Emits the next messages of a partition, up to the limits; none if it is away, or has just joined.
 
-        The position of one that has joined is stored first. Were it read at once, and the topic made again meanwhile,
-        one batch would be of two topics: other tasks have made sure of theirs by then.
+        A partition that has joined only gets its first position stored. If it were read at once, and the topic were
+        created again meanwhile, one batch would hold messages of two topics: other tasks have checked theirs by then.
 
         Raises:
-            SourceError: the position is gone and the policy is to fail, or the topic was made again.
-            FailedException: brokers do not answer where it matters.
+            SourceError: the position is gone and the policy is to fail, or the topic was created again.
+            FailedException: the brokers do not answer.
         """
         begins = self._begins(partition, last)
         if begins is None:
@@ -143,18 +143,18 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         return OpaquePosition(topic_id, at).to_plain()
 
     def finish_batch(self, attempt: TransactionAttempt) -> None:
-        """Makes sure that what was read is of the topic the positions are in.
+        """Makes sure that the messages came from the topic of the positions.
 
         Raises:
-            SourceError: the topic was made again.
-            FailedException: brokers do not answer.
+            SourceError: the topic was created again.
+            FailedException: the brokers do not answer.
         """
-        if self._read_of:  # after it was read: whenever the topic was made again, it was before this
+        if self._read_of:  # checked after reading, so that it finds a topic that was created again before or meanwhile
             require_same(self._topic.name, self._read_of, self._topic.worker_topic_id())
             self._read_of = ""
 
     def _begins(self, partition: int, last: Any) -> OpaquePosition | None:
-        """Returns where to begin; None if it depends on what the log holds, and the partition is away."""
+        """Returns where to begin; None if the log has to be asked, and the partition is away."""
         position = None if last is None else OpaquePosition.from_plain(last)
         if position is not None and position.since_ms is None:
             return position

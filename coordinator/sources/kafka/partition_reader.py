@@ -1,8 +1,8 @@
-"""Reads exact ranges of one partition: no message of a range is left out, none outside it is given.
+"""Reads exact ranges of one partition: every message of a range, and none outside it.
 
-A range has offsets without a message: compaction removed it, Kafka's transactions put a marker there, or it was
-aborted. So a range is read to its end once a message beyond it arrives, or the log's end, or one with its last
-offset; how many messages it had says nothing.
+Some offsets of a range hold no message: compaction removed it, it was aborted, or the offset holds a marker of Kafka's
+transactions. So a range is complete once a message with its last offset, or a later one, or the end of the log arrives;
+the number of messages proves nothing.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 PORTION = 1024
-"""Messages handed out at a time: in larger portions Python's garbage collector takes over."""
+"""Messages handed out at a time; larger portions keep Python's garbage collector busy."""
 POLL_S = 0.2
 SILENCE_S = 30.0
-"""A partition that gives nothing for this time fails the attempt, which is then tried again."""
+"""The attempt fails, and is tried again, if a partition gives nothing for this time."""
 IN_VAIN_S = 5.0
-"""How long a partition may give nothing, because it is away, before it no longer holds up the others."""
+"""How long a partition that is away may hold up the others."""
 READER_GROUP = "txbatch"
-"""Readers are in no group and commit nothing, yet the client wants a name."""
+"""Readers join no group and commit nothing, but the client requires a name."""
 
 
 class OutOfRangeError(Exception):
-    """The offset asked for is not in the log; stays inside this folder."""
+    """The requested offset is not in the log; never leaves this package."""
 
 
 class Consumes(Protocol):
-    """What a reader uses of a consumer."""
+    """The methods of a consumer that a reader calls."""
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Reads these from these offsets on."""
+        """Starts to read partitions from their offsets."""
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """Takes messages that have arrived; waits up to `timeout` seconds until there are `num_messages`."""
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the consumer."""
 
 
 class PartitionReader:
-    """Reads one partition, fastest where one range follows on another (executor; by one task at a time).
+    """Reads one partition, fastest if each range continues the one before (executor; by one task at a time).
 
     Args:
-        consumer: assigned to nothing yet, with the end of a partition reported.
-        settings: of the consumer, for messages.
+        consumer: a consumer without an assignment, which reports the end of a partition.
+        settings: settings of the consumer, for messages.
         topic: the name of the topic.
-        partition: which one is read.
-        trouble: of the consumer.
-        silence_s: how long to wait for anything at all.
-        clock: seconds, monotonic.
+        partition: the partition to read.
+        trouble: holds the consumer's last error.
+        silence_s: how long to wait if nothing arrives.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class PartitionReader:
         self._waited_s = 0.0
 
     def read(self, part: OffsetRange) -> Iterator[list[Message]]:
-        """Gives all messages of a range in portions, in the order of their offsets.
+        """Yields all messages of a range in portions, in the order of their offsets.
 
         Raises:
             SourceError: the range is gone from the log, or the partition may not be read.
@@ -105,7 +105,7 @@ class PartitionReader:
             ).about(Trouble.INPUT_GONE) from None
 
     def messages_from(self, first: int, limit: int, *, wait_s: float) -> list[Message]:
-        """Returns some messages from an offset on; none if the log ends there or nothing arrives for `wait_s` seconds.
+        """Returns messages from an offset on; none if the log ends there, or nothing arrives for `wait_s` seconds.
 
         Raises:
             OutOfRangeError: the offset is not in the log.
@@ -121,21 +121,21 @@ class PartitionReader:
                 return found
 
     def position(self) -> int:
-        """Returns where reading continues: past what was read, and past what holds no message at the log's end."""
+        """Returns the offset where reading continues: after the last message, and offsets without one at the end."""
         assert self._at is not None
         return self._at
 
     def needs_no_wait(self, offset: int) -> bool:
-        """Returns whether nothing is expected here: the log ended when last heard of, or has given nothing for long."""
+        """Returns whether nothing is expected at an offset: the log ended there, or has given nothing for long."""
         return self._at == offset and not self._ahead and (self._end >= offset or self._waited_s >= IN_VAIN_S)
 
     def close(self) -> None:
-        """Ends the consumer."""
+        """Closes the reader's consumer."""
         self._consumer.close()
 
     def _read(self, part: OffsetRange) -> Iterator[list[Message]]:
         self._go_to(part.first)
-        heard, self._trouble.error = self._clock(), None  # what it said between reads is old
+        heard, self._trouble.error = self._clock(), None  # errors from before this read are old
         assert self._at is not None
         while self._at < part.next:
             before = self._at, self._end
@@ -153,7 +153,7 @@ class PartitionReader:
                 self._require_hope(part, now - heard)
 
     def _require_hope(self, part: OffsetRange, silent_s: float) -> None:
-        """Gives up after a long silence, at once where waiting is in vain."""
+        """Raises an error after a long silence, or at once if waiting cannot help."""
         doing = f"reading offsets {part.first} to {part.next - 1} of partition {self._partition} of {self._topic!r}"
         error = self._trouble.error
         if silent_s > self._silence_s or (error is not None and is_lasting(error)):
@@ -167,12 +167,12 @@ class PartitionReader:
             self._ahead.pop(0)
         if self._at != offset:
             self._ahead, self._end, self._waited_s = [], -1, 0.0
-            self._at = None  # should the next line raise
+            self._at = None  # in case the next line raises
             self._consumer.assign([TopicPartition(self._topic, self._partition, offset)])
             self._at = offset
 
     def _arrived(self, limit: int, wait_s: float) -> list[Message]:
-        """Messages in order, moving the position past them; an end of the log moves it too."""
+        """Returns messages that have arrived, in order; moves the position after them, and up to the log's end."""
         assert self._at is not None
         if self._ahead:
             taken, self._ahead = self._ahead[:limit], self._ahead[limit:]
@@ -202,7 +202,7 @@ class PartitionReader:
             self._at = None
             doing = f"reading partition {self._partition} of topic {self._topic!r}"
             raise failure_of(error, doing, self._settings)
-        # the client reconnects by itself; what does not come back is found by its silence
+        # the client reconnects by itself; if it cannot, the silence is noticed
 
 
 def make_reader(
@@ -213,12 +213,12 @@ def make_reader(
     Args:
         settings: how brokers are reached.
         topic: the name of the topic.
-        partition: which one is read.
-        reads_committed: whether open and aborted transactions are left out.
-        silence_s: how long it waits for anything at all.
+        partition: the partition to read.
+        reads_committed: whether messages of open and aborted transactions are left out.
+        silence_s: how long it waits if nothing arrives.
 
     Raises:
-        SourceError: the options are wrong, or a secret is not there.
+        SourceError: the options are wrong, or a secret cannot be read.
     """
     trouble = ClientTrouble()
     options: Mapping[str, str | int | float | bool] = {

@@ -1,4 +1,4 @@
-"""From messages to tuples: values through the format, the rest as fields that say where a tuple is from."""
+"""Makes tuples of messages: the format reads the value, and origin fields carry the rest."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from coordinator.sources.records.record_output import RecordOutput
 from state.errors import SourceError
 
 ORIGIN_FIELDS = ("topic", "partition", "offset", "key", "headers", "timestamp")
-"""What a tuple can carry of its message: headers as a list of (name, bytes or None), the timestamp in milliseconds
-since the epoch, None if the message has none."""
+"""The parts of a message that a tuple can carry: headers are a list of (name, bytes or None), the timestamp is in
+milliseconds since the epoch, or None."""
 TOMBSTONES_COUNTER = "tombstones"
 NO_TIMESTAMP = 0
 
 
 class KafkaMessage(Protocol):
-    """The parts of a client's message that are used."""
+    """The methods of a client's message that we call."""
 
     def offset(self) -> int | None:
-        """Its offset."""
+        """Returns the offset."""
 
     def key(self) -> bytes | None:
-        """Its key."""
+        """Returns the key, or None."""
 
     def value(self) -> bytes | None:
-        """Its value; None is a tombstone, which says that its key is deleted."""
+        """Returns the value; None is a tombstone, which means that the key is deleted."""
 
     def headers(self) -> Any:
-        """Its headers, or None."""
+        """Returns the headers, or None."""
 
     def timestamp(self) -> tuple[int, int]:
-        """Type and milliseconds."""
+        """Returns type and milliseconds of the timestamp."""
 
 
 class OnTombstone(StrEnum):
@@ -49,7 +49,7 @@ class RecordEmission:
     """Emits messages as tuples.
 
     Args:
-        topic: the name, for origins and messages.
+        topic: name of the topic, for origins and error messages.
         output: emits records; it offers `ORIGIN_FIELDS`.
         on_tombstone: what to do with messages without a value.
     """
@@ -81,7 +81,7 @@ class RecordEmission:
     def values(
         self, messages: Sequence[KafkaMessage], partition: int, count_tombstone: Callable[[], None]
     ) -> tuple[Sequence[KafkaMessage], list[bytes]]:
-        """Returns the messages to emit and their values, by the policy for those without one.
+        """Returns the messages to emit and their values, following the policy for messages without one.
 
         Raises:
             SourceError: a message has no value, and the policy is to fail.
@@ -105,7 +105,7 @@ class RecordEmission:
         return kept, values
 
     def origin(self, partition: int, message: KafkaMessage) -> tuple[Any, ...]:
-        """Returns everything `ORIGIN_FIELDS` names, of one message."""
+        """Returns the values of all `ORIGIN_FIELDS` of one message."""
         kind, timestamp_ms = message.timestamp()
         return (
             self._topic,
@@ -117,7 +117,7 @@ class RecordEmission:
         )
 
     def origin_values(self, partition: int, message: KafkaMessage) -> list[Any]:
-        """Returns the values of the origin fields that were chosen, of one message."""
+        """Returns the values of the chosen origin fields of one message."""
         offered = dict(zip(ORIGIN_FIELDS, self.origin(partition, message), strict=True))
         return [offered[name] for name in self.output.origin_fields]
 

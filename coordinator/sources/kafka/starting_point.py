@@ -1,4 +1,4 @@
-"""Where reading begins, and what to do about a position the log does not have any more. Pure."""
+"""Where reading begins, and what to do if the log no longer has a position. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class OnGone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a partition's log holds.
+    """The offsets that a partition's log holds.
 
     Attributes:
         low: the first offset that is still there.
         high: the offset after the last one that may be read.
-        written: the offset after the last one there is; with committed reads, those of open Kafka transactions lie
-            between. A topic that was read uncommitted may have been read up to there.
+        written: the offset after the last one written; with committed reads, offsets of open Kafka transactions lie
+            between `high` and it. Uncommitted reads may have come this far.
     """
 
     low: int
@@ -43,7 +43,7 @@ class Bounds:
 
     @property
     def end(self) -> int:
-        """The highest position that somebody may have come to."""
+        """The highest position that a reader may have reached."""
         return max(self.high, self.written)
 
 
@@ -52,9 +52,9 @@ class StartingPoint:
     """Where the first transaction begins; partitions that join later begin with their first message.
 
     Attributes:
-        place: "earliest" or "latest", if neither of the others is given.
-        timestamp_ms: with the first message of this time or later, in milliseconds since the epoch.
-        offsets: partition -> offset; a partition that is not in it begins with its first message.
+        place: "earliest" or "latest", if no time and no offsets are given.
+        timestamp_ms: begin with the first message of this time or later, in milliseconds since the epoch.
+        offsets: partition -> offset; any other partition begins with its first message.
     """
 
     place: str = EARLIEST
@@ -63,10 +63,10 @@ class StartingPoint:
 
     @classmethod
     def of(cls, given: Start) -> StartingPoint:
-        """Reads what the user gave.
+        """Parses the user's `Start`.
 
         Raises:
-            TopologyError: it is none of the forms.
+            TopologyError: the argument is not a `Start`.
         """
         if isinstance(given, str) and given in (EARLIEST, LATEST):
             return cls(given)
@@ -92,16 +92,16 @@ class StartingPoint:
         away: Collection[int] = (),
         at_time: Mapping[int, int | None] | None = None,
     ) -> dict[int, int]:
-        """Returns where each partition begins that is there when the topology first starts.
+        """Returns the first offset of each partition that exists when the topology first starts.
 
         Args:
-            topic: for messages.
-            bounds: what each log holds.
+            topic: name of the topic, for messages.
+            bounds: the bounds of each log.
             away: further partitions, whose logs cannot be asked.
             at_time: partition -> its first offset of `timestamp_ms` or later; None if there is none yet.
 
         Raises:
-            SourceError: an offset was given of a partition that is not there, or beyond the end of its log.
+            SourceError: an offset is given for a partition that does not exist, or lies beyond the end of its log.
         """
         given = self.offsets or {}
         for partition, at in sorted(given.items()):
@@ -126,7 +126,7 @@ class StartingPoint:
 
 
 def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: str) -> int:
-    """Returns where a partition is read on from, given what its log holds now; offsets between are lost.
+    """Returns the offset where reading of a partition continues; any offsets before it that were not read are lost.
 
     Raises:
         SourceError: the position is gone from the log and the policy is to fail, or it is beyond the log's end.
@@ -148,7 +148,7 @@ def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
     """Refuses a position beyond the end of the log.
 
     Raises:
-        SourceError: it is.
+        SourceError: the position lies beyond the end.
     """
     if at > bounds.end:
         raise SourceError(

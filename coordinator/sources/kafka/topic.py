@@ -1,4 +1,4 @@
-"""What the driver asks brokers of a topic: its id, its partitions, and what their logs hold."""
+"""Asks brokers about a topic (driver): its id, its partitions, and the bounds of their logs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 ASK_TIMEOUT_S = 5.0
-"""The run waits at most this long for an answer, and does nothing else meanwhile."""
+"""The longest wait for an answer; the run does nothing else meanwhile."""
 ABSENT_S = 30.0
-"""A known topic that brokers deny for this long counts as deleted; just after their start they may deny any."""
+"""A known topic counts as deleted if brokers deny it for this long; just after their start they may deny any topic."""
 _CONSUMER_ONLY = ("auto.", "fetch.", "heartbeat.", "max.partition.", "max.poll.", "queued.", "session.", "check.crcs")
 
 
@@ -29,9 +29,9 @@ class TopicState:
     """A topic at one moment.
 
     Attributes:
-        topic_id: the broker's id of it.
-        bounds: partition -> what may be read of it: with committed reads up to the first open transaction.
-        away: partition -> why nothing is known of its log, for those whose leader does not answer.
+        topic_id: the broker's id of the topic.
+        bounds: partition -> the bounds of its log; with committed reads, up to the first open transaction.
+        away: partition -> why its log is unknown, for partitions whose leader does not answer.
     """
 
     topic_id: str
@@ -40,24 +40,24 @@ class TopicState:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there are, whether they answer or not."""
+        """How many partitions the topic has, whether they answer or not."""
         return max((*self.bounds, *self.away), default=-1) + 1
 
     def of(self, partition: int) -> Bounds:
-        """Returns what may be read of one partition.
+        """Returns the bounds of one partition.
 
         Raises:
-            FailedException: it is away, or not listed just now.
+            FailedException: the partition is away, or not listed at the moment.
         """
         if partition not in self.bounds:
             raise FailedException(self.away.get(partition, f"brokers do not list partition {partition}"))
         return self.bounds[partition]
 
     def whole(self) -> TopicState:
-        """This, for those who need every partition.
+        """Returns this state if every partition is known.
 
         Raises:
-            FailedException: one is away, or none is listed, as just after the topic was made.
+            FailedException: a partition is away, or none is listed, as just after the topic was created.
         """
         if self.away:
             raise FailedException(self.away[min(self.away)])
@@ -70,45 +70,45 @@ class Topic(Protocol):
     """A topic as a spout's coordinator sees it (driver); a test scripts it."""
 
     def look(self) -> TopicState:
-        """Asks for everything.
+        """Asks for the state of the topic.
 
         Raises:
-            FailedException: no answer, or no partition that is not away; worth asking again.
+            FailedException: the brokers do not answer, or all partitions are away; worth asking again.
             SourceError: the topic does not exist, or may not be read.
         """
 
     def topic_id(self) -> str:
-        """Asks only for the id; raises as `look`."""
+        """Asks only for the id; raises the errors of `look`."""
 
     def offsets_at(self, timestamp_ms: int, partitions: Iterable[int]) -> dict[int, int | None]:
-        """Partition -> its first offset of that time or later, None if it has none yet; raises as `look`."""
+        """Returns partition -> its first offset of that time or later, or None; raises the errors of `look`."""
 
     def close(self) -> None:
         """Closes its connections."""
 
 
 def starting_offsets(topic: Topic, name: str, state: TopicState, start: StartingPoint) -> dict[int, int]:
-    """Returns where the partitions begin that are not away, for a topology that has read nothing yet.
+    """Returns the first offsets of the partitions that are not away, for a new topology.
 
     Raises:
-        FailedException: no answer.
-        SourceError: it names what is not there.
+        FailedException: the brokers do not answer.
+        SourceError: the starting point names a partition or offset that does not exist.
     """
     at_time = None if start.timestamp_ms is None else topic.offsets_at(start.timestamp_ms, state.bounds)
     return start.first_offsets(name, state.bounds, away=state.away, at_time=at_time)
 
 
 class BrokerTopic:
-    """A topic on real brokers; connects at the first question (driver, and executors for its id).
+    """A topic on real brokers; connects at the first request (driver, and executors for its id).
 
     Args:
-        settings: how they are reached.
-        name: of the topic.
+        settings: how brokers are reached.
+        name: name of the topic.
         reads_committed: whether open and aborted transactions are left out.
-        timeout_s: how long one answer is waited for.
-        was_there: the topic was seen before, so that brokers that do not know it, as just after their start, are asked
-            again, for `ABSENT_S`; set by the first answer.
-        clock: seconds, monotonic.
+        timeout_s: longest wait for one answer.
+        was_there: whether the topic was seen before. Then brokers that do not know it, as just after their start, are
+            asked again, for `ABSENT_S`. The first answer sets it.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class BrokerTopic:
         return {partition: None if offset < 0 else offset for partition, offset in found.items()}
 
     def close(self) -> None:
-        self._client = None  # it has no close; its last reference ends it
+        self._client = None  # it has no close(); dropping the last reference ends it
 
     def _describe(self) -> Any:
         answers = self._ask(lambda client: client.describe_topics(TopicCollection([self._name]), **self._within()))
@@ -185,7 +185,7 @@ class BrokerTopic:
         away: dict[int, str],
         isolation: IsolationLevel | None = None,
     ) -> dict[int, int]:
-        """Partition -> an offset; one without an answer is added to those that are away."""
+        """Returns partition -> offset; partitions without an answer are added to `away`."""
         asked = {TopicPartition(self._name, partition): spec for partition in partitions}
         if not asked:
             return {}
@@ -203,10 +203,10 @@ class BrokerTopic:
         return found
 
     def _reason(self, error: KafkaException) -> KafkaError | KafkaException:
-        """Why there was no answer: what the client said of its connections, if it only waited in vain."""
+        """Returns the reason for an error: after a timeout, the last connection error of the client, if any."""
         inner: KafkaError = error.args[0]
         if self._client is not None and inner.code() == KafkaError._TIMED_OUT:  # noqa: SLF001 - its public name
-            self._client.poll(0)  # has it say what it knows
+            self._client.poll(0)  # lets it report errors
             if self._trouble.error is not None:
                 return self._trouble.error
         return error
@@ -229,7 +229,7 @@ class BrokerTopic:
             return answer.result(timeout=2 * self._timeout_s)
         except KafkaException as error:
             reason, doing = self._reason(error), f"asking for topic {self._name!r}"
-            self._client = None  # a new one does not remember brokers that are gone
+            self._client = None  # a new client does not remember brokers that are gone
             raise failure_of(reason, doing, self._settings, absent_is_lasting=absent_is_lasting) from None
         except TimeoutError:
             self._client = None

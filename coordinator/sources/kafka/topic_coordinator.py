@@ -1,4 +1,4 @@
-"""Cuts a topic into transactions by what its logs hold (driver). Speaks to brokers through `Topic` only."""
+"""Cuts a topic into transactions by the bounds of its logs (driver). Asks brokers only through `Topic`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class CuttingRules:
     """How transactions are cut.
 
     Attributes:
-        messages: offsets of a transaction at most.
-        byte_count: bytes of a transaction's values, about, at most.
-        linger_s: how long fewer messages wait for more, in a continuous run.
-        is_continuous: whether to wait for what arrives, or end at what was there at the start.
+        messages: most offsets per transaction.
+        byte_count: approximate limit for the bytes of a transaction's values.
+        linger_s: how long a small transaction waits for more messages, in a continuous run.
+        is_continuous: whether to wait for new messages, or end where the logs ended at the start.
     """
 
     messages: int
@@ -41,13 +41,13 @@ class TopicCoordinator(SpoutCoordinator):
     """The coordinator of `KafkaTransactionalSpout`.
 
     Args:
-        topic: asked; closed with this.
+        topic: the topic on its brokers; closed with the coordinator.
         source: the topic as it was declared.
         topology_id: for messages.
         rules: how to cut.
-        message_bytes: topic id, partition, offset -> mean bytes of the messages there.
-        clock: seconds, monotonic.
-        note_cut: takes each txid that is cut, and where its partitions end.
+        message_bytes: (topic id, partition, offset) -> mean size of the messages there.
+        clock: monotonic seconds.
+        note_cut: called with each txid that is cut, and partition -> the offset where it ends.
     """
 
     def __init__(
@@ -154,13 +154,13 @@ class TopicCoordinator(SpoutCoordinator):
         return sum(max(0, ends.get(partition, 0) - at) for partition, at in self._positions.items())
 
     def _readable(self) -> Mapping[int, int]:
-        """Partition -> where what this run may cut ends."""
+        """Returns partition -> the offset up to which this run may cut."""
         if not self._rules.is_continuous:
             return self._ends
         return {partition: bounds.high for partition, bounds in self._view.known().bounds.items()}
 
     def _after(self, last: Any) -> dict[int, int]:
-        """Returns where each partition stands after a transaction, with those that have joined since."""
+        """Returns the position of each partition after a transaction, including partitions that have joined since."""
         state = self._view.known()
         positions = dict(self._start)
         if last is not None:
@@ -183,7 +183,7 @@ class TopicCoordinator(SpoutCoordinator):
         return max(1, min(self._rules.messages, int(self._rules.byte_count / max(1.0, self._mean_bytes))))
 
     def _look_again(self) -> None:
-        """Looks unless that was a moment ago; what is known already may be cut while brokers are away."""
+        """Asks brokers, unless it did so a moment ago; while they are away, known offsets may still be cut."""
         state = self._view.look_again(has_work=self._backlog() > 0)
         for partition, bounds in state.bounds.items():
             self._positions.setdefault(partition, bounds.low)

@@ -1,4 +1,4 @@
-"""A topic as the driver last saw it: looked at again every so often, and brokers that stay away end the run."""
+"""A topic as the driver last saw it: brokers are asked again at intervals, and the run ends if they stay away."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 SHORT_S = 30.0
-"""A log that ends before its position for this time has lost messages."""
+"""A log that ends before its position for longer than this has lost messages."""
 LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
-"""How long to leave brokers alone that did not answer; the run waits while they are asked."""
+"""Pause after brokers did not answer; the run waits while they are asked."""
 AWAY_S = 300.0
-"""How long brokers, or one partition, may give no answer before a run with nothing else to do ends."""
+"""How long brokers or a partition may stay away before a run that has nothing else to do ends."""
 
 
 class TopicView:
     """A topic as it was seen last (driver).
 
     Args:
-        topic: asked.
-        name: of the topic, for messages.
-        clock: seconds, monotonic.
-        needs_all: whether a partition that is away is as if all were.
+        topic: the topic on its brokers.
+        name: name of the topic, for messages.
+        clock: monotonic seconds.
+        needs_all: whether one partition that is away counts as if all were.
     """
 
     def __init__(self, topic: Topic, name: str, clock: Callable[[], float], *, needs_all: bool) -> None:
@@ -42,15 +42,15 @@ class TopicView:
         self._failure = ""
 
     def known(self) -> TopicState:
-        """Returns what was seen last; looks if nothing was seen yet, and raises as `look_again`."""
+        """Returns the state that was seen last; the first call asks brokers, and raises the errors of `look_again`."""
         return self._state if self._state is not None else self.look_again(has_work=False)
 
     def look(self) -> TopicState:
-        """Asks brokers.
+        """Asks brokers for the state of the topic.
 
         Raises:
-            FailedException: no answer.
-            SourceError: the topic is not there, may not be read, or was made again.
+            FailedException: the brokers do not answer.
+            SourceError: the topic does not exist, may not be read, or was created again.
         """
         began, before = self._clock(), self._state
         found = self._topic.look()
@@ -66,14 +66,14 @@ class TopicView:
             _LOG.warning("partition %d of topic %r is back", partition, self._name)
         self._state, self._failure = found, ""
         now = self._clock()
-        self._next_look_s = now + max(LOOK_EVERY_S, now - began)  # brokers that are slow to answer are asked less often
+        self._next_look_s = now + max(LOOK_EVERY_S, now - began)  # slow brokers are asked less often
         return found
 
     def compared(self, former_ids: Iterable[str]) -> InputChange:
-        """Returns how the topic differs from the one that earlier runs read: not at all, or it is another one.
+        """Returns whether the topic is another one than earlier runs read, as a change of the input.
 
         Args:
-            former_ids: the ids of the topic they read.
+            former_ids: the topic ids that earlier runs have stored.
 
         Raises:
             FailedException, SourceError: see `look`.
@@ -83,10 +83,10 @@ class TopicView:
         return InputChange(impossible=(_made_again(self._name, others[0], found),)) if others else InputChange()
 
     def look_again(self, *, has_work: bool) -> TopicState:
-        """Looks unless that was a moment ago.
+        """Asks brokers for the state of the topic, unless it did so a moment ago.
 
         Args:
-            has_work: whether something known is left to do: then brokers that are away are asked another time.
+            has_work: whether known messages are left to read: then the run continues while brokers are away.
 
         Raises:
             FailedException: brokers are away, and there is nothing else to do.
@@ -104,10 +104,10 @@ class TopicView:
         raise self._absence(self._failure, self._silent_since)
 
     def require_ends(self, positions: Mapping[int, int]) -> None:
-        """Refuses to cut while a log ends before its position: a new leader may not know better for a moment.
+        """Refuses to cut while a log ends before its position: a new leader may lag behind for a moment.
 
         Raises:
-            FailedException: a log does so.
+            FailedException: a log ends before its position.
             SourceError: it has done so for long.
         """
         bounds = self.known().bounds
@@ -126,13 +126,13 @@ class TopicView:
         )
 
     def note_missing(self, reasons: Mapping[int, str]) -> None:
-        """Takes the partitions that have more to read, and give nothing: partition -> why."""
+        """Records the partitions that have unread messages but cannot be read: partition -> reason."""
         if reasons.keys() != self._missing.keys():
             self._missing_since = self._clock()
         self._missing = reasons
 
     def missing(self) -> FailedException | SourceError:
-        """Returns what to raise while only missing partitions are left to read: in the end, that they stay away."""
+        """Returns the error to raise while only missing partitions are left; a SourceError after a long time."""
         return self._absence(self._missing[min(self._missing)], self._missing_since)
 
     def _absence(self, reason: str, since_s: float) -> FailedException | SourceError:
@@ -142,10 +142,10 @@ class TopicView:
 
 
 def require_same(name: str, former: str, found: str) -> None:
-    """Refuses a topic that was deleted and made again.
+    """Refuses a topic that was deleted and created again.
 
     Raises:
-        SourceError: the brokers' ids of it differ.
+        SourceError: the topic ids differ.
     """
     if former != found:
         raise SourceError(_made_again(name, former, found)).about(Trouble.INPUT_GONE)

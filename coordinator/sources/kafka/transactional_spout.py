@@ -1,4 +1,4 @@
-"""A Kafka topic as a transactional source: which offsets belong to a transaction is fixed before it is read."""
+"""A Kafka topic as a transactional source: the offsets of a transaction are fixed before they are read."""
 
 from __future__ import annotations
 
@@ -33,27 +33,26 @@ DEFAULT_MESSAGES, DEFAULT_BYTES = 10_000, 16 * 1024 * 1024
 
 
 class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout):
-    """Messages of a topic, exactly once: the driver cuts each transaction's offsets, a replay reads exactly these.
+    """Messages of a topic, exactly once: the driver cuts each transaction's offsets, and a replay reads exactly those.
 
-    Positions live in Redis with the transaction. A range that retention deletes before its transaction has committed
-    stops the run with an error that names it. On a compacted topic a replay may find fewer messages than the attempt
-    before, which has published nothing.
+    Positions are stored in Redis with the transaction. If retention deletes a range before its transaction has
+    committed, the run stops with an error that names the range. On a compacted topic, a replay may find fewer messages
+    than the attempt before, which has published nothing.
 
     Args:
-        topic: what is read, and how.
-        messages_per_batch: offsets of a transaction at most, over all partitions.
-        bytes_per_batch: bytes of a transaction's values at most, about: sizes are sampled, not known.
-        continuous: wait for what arrives. Otherwise the run ends at what was there when it started; partitions that
-            join meanwhile are left to the next run.
-        linger_ms: how long, in a continuous run, less than a full transaction waits for more.
-        mirror_group: a consumer group to which the position is committed after each commit, for lag tools; None for
-            none.
+        topic: which topic is read, and how.
+        messages_per_batch: most offsets per transaction, over all partitions.
+        bytes_per_batch: approximate limit for the bytes of a transaction's values; message sizes are sampled.
+        continuous: wait for new messages. Otherwise the run ends where the logs ended when it started, and leaves
+            partitions that join meanwhile to the next run.
+        linger_ms: how long, in a continuous run, a transaction that is not full waits for more messages.
+        mirror_group: a consumer group to which positions are committed after each commit, for lag tools; or None.
 
     Raises:
         TopologyError: an argument cannot be used.
     """
 
-    destruction = ""  # topics keep what was read; a mirrored offset is for show
+    destruction = ""  # topics keep their messages; a mirrored offset is only shown
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
         return self._topic.fingerprint()
 
     def _message_bytes(self, topic_id: str, partition: int, at: int) -> float:
-        """Mean size of some messages (driver); 0 if they are gone, which the emitter will report."""
+        """Returns the mean size of some messages (driver); 0 if they are gone, which the emitter will report."""
         reader = self._topic.reader(topic_id, partition)
         try:
             found = reader.messages_from(at, SAMPLE_MESSAGES, wait_s=SAMPLE_WAIT_S)
@@ -124,8 +123,8 @@ class KafkaEmitter(SpoutEmitter):
     """Reads a task's share of each batch (executor; one per task and wave).
 
     Args:
-        topic: what is read.
-        context: the task.
+        topic: the topic to read.
+        context: context of the task.
     """
 
     def __init__(self, topic: KafkaTopic, context: TopologyContext) -> None:
@@ -135,8 +134,8 @@ class KafkaEmitter(SpoutEmitter):
         """Emits the task's share, partition by partition in the order of offsets.
 
         Raises:
-            SourceError: a range is gone from the log, or the topic was made again.
-            FailedException: brokers give nothing.
+            SourceError: a range is gone from the log, or the topic was created again.
+            FailedException: nothing arrives from the brokers.
         """
         cut, context = OffsetCut.from_plain(metadata), self._context
         shares = list(share_of(cut.ranges, context.task_index, context.task_count))
@@ -147,36 +146,36 @@ class KafkaEmitter(SpoutEmitter):
                 for messages in self._topic.reader(cut.topic_id, partition).read(part):
                     self._emission.emit(collector, context, partition, messages)
         except (FailedException, SourceError):
-            self._require_topic(cut)  # or that is the reason
+            self._require_topic(cut)  # raises first if the topic was created again
             raise
         if shares:
             self._require_topic(cut)
 
     def _require_topic(self, cut: OffsetCut) -> None:
-        """Asked after reading: whenever the topic was made again, it was before this."""
+        """Refuses a topic that was created again; called after reading, so that no message of the new topic is used."""
         require_same(self._topic.name, cut.topic_id, self._topic.worker_topic_id())
 
 
 KEPT_MAX = 100_000
-"""Transactions remembered; a window is far smaller."""
+"""How many transactions are remembered; a window is far smaller."""
 
 _LOG = logging.getLogger("txbatch")
 
 
 class CutRecord:
-    """Txid -> where its partitions ended (driver; by the spout's coordinator and its committer on one thread)."""
+    """Remembers where each transaction ended (driver; coordinator and committer use it on one thread)."""
 
     def __init__(self) -> None:
         self._after: dict[int, Mapping[int, int]] = {}
 
     def cut(self, txid: int, positions: Mapping[int, int]) -> None:
-        """Notes where a transaction ends."""
+        """Records where a transaction ends: partition -> offset."""
         self._after[txid] = dict(positions)
         while len(self._after) > KEPT_MAX:
             del self._after[next(iter(self._after))]
 
     def durable(self, txid: int) -> Mapping[int, int] | None:
-        """Returns where a durable transaction ended; forgets it and those below. None if another run cut it."""
+        """Returns where a durable transaction ended, None if another run cut it; forgets it and all before it."""
         found = self._after.get(txid)
         self._after = {number: after for number, after in self._after.items() if number > txid}
         return found
@@ -189,8 +188,8 @@ class GroupMirror(SpoutCommitter):
 
     Args:
         settings: how brokers are reached.
-        topic: whose offsets are committed.
-        group: the consumer group, which has no members; None for a topology that tells no group.
+        topic: name of the topic.
+        group: the consumer group, which has no members; None to commit nothing.
         record: where transactions ended.
     """
 
@@ -200,7 +199,7 @@ class GroupMirror(SpoutCommitter):
         self._was_refused = False
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        """Nothing yet: `cleanup_before` follows each group of these."""
+        """Does nothing: `cleanup_before` follows each group of commits."""
 
     def cleanup_before(self, txid: int) -> None:
         """Commits where transaction `txid` ended, if this run cut it."""
@@ -209,9 +208,9 @@ class GroupMirror(SpoutCommitter):
             return
         offsets = [TopicPartition(self._topic, partition, at) for partition, at in sorted(positions.items())]
         try:
-            # not waited for: the next one carries everything this one does
+            # not waited for: the next commit includes this one
             self._connected(self._group).commit(offsets=offsets, asynchronous=True)
-        except (KafkaException, TypeError, ValueError) as error:  # the latter are of options it does not know
+        except (KafkaException, TypeError, ValueError) as error:  # TypeError and ValueError for unknown options
             if not self._was_refused:
                 said = one_line(self._settings.without_secrets(str(error)))
                 _LOG.warning("group %r could not be given the topology's position: %s", self._group, said)

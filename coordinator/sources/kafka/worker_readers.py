@@ -1,7 +1,7 @@
-"""The readers of a worker process, kept from wave to wave: to connect takes longer than to read a batch.
+"""The readers of a worker process, kept from wave to wave, because connecting takes longer than reading a batch.
 
-An emitter lives for one wave, a worker for many runs. So readers belong to the process, under the settings with their
-secrets, topic and partition they were made for, and the ones least recently used are closed first.
+An emitter lives for one wave, a worker for many runs. So readers belong to the process. They are found by their
+settings with secrets, topic and partition, and the least recently used ones are closed first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coordinator.sources.kafka.topic import BrokerTopic
 from state.codec import digest64
 
 READERS_MAX = 32
-"""Each holds some threads, sockets and up to ``queued.max.messages.kbytes`` of messages read ahead."""
+"""Each reader holds some threads, sockets and up to ``queued.max.messages.kbytes`` of messages read ahead."""
 TOPICS_MAX = 8
 
 _LOG = logging.getLogger("txbatch")
@@ -29,11 +29,11 @@ _Connection = TypeVar("_Connection", PartitionReader, BrokerTopic)
 
 
 class ReaderPool:
-    """Readers by what they read; used by one task at a time.
+    """The readers and topic connections of a process; used by one task at a time.
 
     Args:
         make: makes a reader.
-        limit: readers kept at most.
+        limit: most readers kept.
     """
 
     def __init__(self, make: Callable[..., PartitionReader] = make_reader, limit: int = READERS_MAX) -> None:
@@ -45,8 +45,8 @@ class ReaderPool:
         """Asks brokers for a topic's id, over a connection that is kept (executor, once a batch).
 
         Raises:
-            FailedException: no answer.
-            SourceError: the topic does not exist, or may not be read; or a secret is not there.
+            FailedException: the brokers do not answer.
+            SourceError: the topic does not exist or may not be read, or a secret cannot be read.
         """
 
         def make() -> BrokerTopic:
@@ -60,7 +60,7 @@ class ReaderPool:
         """Returns the reader of a partition, made if there is none (executor).
 
         Raises:
-            SourceError: the options are wrong, or a secret is not there.
+            SourceError: the options are wrong, or a secret cannot be read.
         """
 
         def make() -> PartitionReader:
@@ -70,7 +70,7 @@ class ReaderPool:
         return _kept(self._readers, place, make, limit=self._limit)
 
     def close(self) -> None:
-        """Closes all of them."""
+        """Closes all readers and topics."""
         while self._readers:
             _close(self._readers.popitem()[1])
         while self._topics:
@@ -93,19 +93,19 @@ def _pool_of(process_id: int) -> ReaderPool:
 
 
 def _close_in(process_id: int, pool: ReaderPool) -> None:
-    if os.getpid() == process_id:  # a fork inherits the list of what is to be done at exit
+    if os.getpid() == process_id:  # a fork inherits the exit handlers
         pool.close()
 
 
 def _made_with(settings: ClientSettings) -> int:
-    """Digest of everything a client is made with; a secret may have been changed since another was made."""
+    """Returns a digest of a client's options, secrets included: a changed secret needs a new client."""
     return digest64(repr(settings.resolved()).encode())
 
 
 def _kept(
     kept: OrderedDict[_Place, _Connection], place: _Place, make: Callable[[], _Connection], *, limit: int
 ) -> _Connection:
-    """Returns the one for a place, now the most recently used; makes it, and room by closing, if there is none."""
+    """Returns the connection for a key, now the most recently used; makes it, and closes the oldest, if necessary."""
     found = kept.pop(place, None)
     if found is None:
         while len(kept) >= limit:
@@ -118,5 +118,5 @@ def _kept(
 def _close(reader: PartitionReader | BrokerTopic) -> None:
     try:
         reader.close()
-    except Exception:  # noqa: BLE001 - what cannot be closed is forgotten; it holds nothing but sockets
+    except Exception:  # noqa: BLE001 - dropped without closing, it leaks only sockets
         _LOG.debug("a Kafka reader could not be closed", exc_info=True)

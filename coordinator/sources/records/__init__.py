@@ -1,4 +1,4 @@
-"""From a record's bytes to a tuple, whatever the source: formats, bad records, and where a record came from.
+"""Makes tuples from the bytes of records, for every source: formats, bad records, and the origin of records.
 
-Sources know which bytes belong to a batch; formats know which tuples they make. Neither knows the other.
+Sources decide which bytes belong to a batch, formats which tuples the bytes make. Neither knows the other.
 """

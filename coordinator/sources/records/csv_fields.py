@@ -1,4 +1,4 @@
-"""A record is a row of CSV, read by the csv module in any of its dialects."""
+"""The format of CSV rows, read by the csv module in any of its dialects."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class CsvDialect:
     """A dialect of the csv module, as plain values that can be shipped. A spec.
 
     Args:
-        dialect: a registered name, a subclass of `csv.Dialect`, or an object of one.
-        options: those of the csv module; they win over the dialect's.
+        dialect: a registered name, a subclass of `csv.Dialect`, or an instance of one.
+        options: format options of the csv module; they override the dialect's.
 
     Raises:
         TopologyError: the csv module does not know the dialect or an option.
@@ -56,16 +56,16 @@ class CsvDialect:
         """Reads rows without their line feeds, strictly.
 
         Raises:
-            csv.Error: one of them is not in the dialect.
+            csv.Error: a row is not in the dialect.
         """
-        ended = (f"{line}\n" for line in lines)  # after an escaped line break csv ends a row at no less
+        ended = (f"{line}\n" for line in lines)  # without it, csv does not end a row after an escaped line break
         try:
             return list(csv.reader(ended, strict=True, **self.options))
         except csv.Error as error:
             raise csv.Error(str(error).replace(_ADVICE, _CONVERT)) from None
 
     def other_delimiter(self, row: str, names: Sequence[str] = (), count: int = 0) -> str:
-        """Returns a usual delimiter by which a row has these names, or this number of values; empty if none does."""
+        """Returns a usual delimiter that splits a row into these names, or into `count` values; "" if none does."""
         for other in ",;\t|".replace(self.options["delimiter"], ""):
             values = [value.strip("\r\n \"'\ufeff") for value in row.split(other)]
             if {*names} <= {*values} if names else len(values) == count:
@@ -76,17 +76,17 @@ class CsvDialect:
 class CsvFields(RecordFormat):
     """Fields of a row of CSV, by the names of its columns.
 
-    A row with more or fewer values than there are columns is bad, and so is a text that does not read as its
-    field's type. With a type ``… | None`` an empty text is None.
+    A row with more or fewer values than there are columns is bad, and so is a text that cannot be read as its field's
+    type. With a type ``… | None``, an empty text is None.
 
     Args:
-        columns: names of all columns, in order; those that are not wanted may be empty, or occur twice.
-        fields: which of them are wanted, with types as for `JsonFields`. All, as texts, if left out.
-        dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
-        options: of the csv module, such as ``delimiter=";"``; they win over the dialect's.
+        columns: names of all columns, in order; the names of unwanted columns may be empty, or occur twice.
+        fields: the wanted columns, with types as for `JsonFields`. By default all of them, as texts.
+        dialect: a dialect of the csv module: a registered name, a subclass of `csv.Dialect`, or an instance of one.
+        options: format options of the csv module, such as ``delimiter=";"``; they override the dialect's.
 
     Raises:
-        TopologyError: a field is not a column, a type is unknown, or the dialect is.
+        TopologyError: a field is not a column, or a type or the dialect is unknown.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class CsvFields(RecordFormat):
             found = self.dialect.rows([data.decode() for data in records])
         except (csv.Error, UnicodeDecodeError):
             return super().rows(records)
-        if len(found) != len(records):  # a row without an end has taken the next one in
+        if len(found) != len(records):  # a row without an end has swallowed the next one
             return super().rows(records)
         made: list[Sequence[Any] | BadRecordError] = []
         for texts in found:
@@ -143,7 +143,7 @@ class CsvFields(RecordFormat):
         try:
             columns = self._split(content, len(records)) or self._parsed(content, len(records))
             return None if columns is None else list(map(column_from_text, self._types, columns))
-        except (csv.Error, ValueError, ArithmeticError):  # which record is bad, and why, is for `rows` to say
+        except (csv.Error, ValueError, ArithmeticError):  # `rows` says which record is bad, and why
             return None
 
     def _split(self, content: bytes, count: int) -> list[list[str]] | None:
@@ -159,6 +159,8 @@ class CsvFields(RecordFormat):
         if ends + b"\n" != (delimiter * (width - 1) + b"\n") * count:
             return None
         values = content.decode().replace("\n", options["delimiter"]).split(options["delimiter"])
+        if width == 1 and "" in values:  # csv takes an empty line for a row without any value
+            return None
         if len(content) > csv.field_size_limit() and max(map(len, values)) > csv.field_size_limit():
             return None
         return [values[place::width] for place in self._places]

@@ -1,7 +1,7 @@
-"""The types a field may be given, and how a value of JSON or a text, of CSV or Redis Streams, becomes one.
+"""The types a field may have, and how values of JSON, and texts of CSV or Redis Streams, are converted to them.
 
-Strict on purpose: a value that would have to be guessed (`true` for 1, "12" for 12, `1_000`) is bad. What
-passes can be packed and compared, so NaN, infinities and lone surrogates do not. What a number is as text, says
+Strict on purpose: a value that would have to be guessed (`true` for 1, "12" for 12, `1_000`) is bad. Values have to be
+packed and compared, so NaN, infinities and lone surrogates are bad. The text form of numbers is in
 `state/values/number_text.py`.
 """
 
@@ -24,20 +24,20 @@ from state.printable import one_line
 from state.values.number_text import decimal_of, decimals_of, float_of, floats_of, integer_of, integers_of
 
 FieldTypes: TypeAlias = Mapping[str, Any] | Sequence[str]
-"""Field -> `int`, `float`, `str`, `bytes`, `bool`, `Decimal`, `datetime` or `date`, or one of these ``| None``; or only
-the names, for values as they are in the record."""
+"""Field -> `int`, `float`, `str`, `bytes`, `bool`, `Decimal`, `datetime` or `date`, or one of these ``| None``. Or only
+names, for values as they are in the record."""
 
 VALUE_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """One field that is selected.
+    """One selected field.
 
     Attributes:
-        name: of the field.
-        kind: the type wanted; None takes any value as it is.
-        may_be_none: whether a value may be missing or null, and is None then.
+        name: name of the field.
+        kind: the wanted type; None takes any value as it is.
+        may_be_none: whether a value may be missing or null, and then becomes None.
     """
 
     name: str
@@ -58,21 +58,21 @@ class FieldType:
         )
 
     def missing(self) -> BadRecordError:
-        """Returns the error for a value that is not there."""
+        """Returns the error for a missing value."""
         return BadRecordError(f"field {self.name!r} is missing")
 
 
 def declared_types(fields: Iterable[FieldType]) -> dict[str, Any]:
-    """Returns field -> type, as a user would declare it, of those that have one."""
+    """Returns field -> type, as a user would declare it, for the fields that have a type."""
     kinds: dict[str, Any] = {each.name: each.kind for each in fields if each.kind is not None}
     return kinds | {each.name: kinds[each.name] | None for each in fields if each.may_be_none and each.name in kinds}
 
 
 def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:
-    """Returns the fields a user has asked for (driver).
+    """Returns the fields that a user has asked for (driver).
 
     Raises:
-        TopologyError: there are none, a name is empty or not a text, or a type is unknown.
+        TopologyError: no field is given, a name is empty or not a text, or a type is unknown.
     """
     if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:
         raise TopologyError(
@@ -103,11 +103,11 @@ def _checked(owner: str, name: str, given: Any) -> FieldType:
 def from_json(field: FieldType, value: Any) -> Any:
     """Returns a value of JSON as the field's type.
 
-    Numbers are numbers, and nothing else is; `Decimal` also takes a text, because money is often sent as one. Bytes
-    are Base64. Dates and times are ISO 8601.
+    Only JSON numbers become numbers, but `Decimal` also takes a text, because money is often sent as text. Bytes are
+    Base64. Dates and times are ISO 8601.
 
     Raises:
-        BadRecordError: it is of another type.
+        BadRecordError: the value has another type.
     """
     kind = field.kind
     if kind is None or type(value) is kind:
@@ -125,10 +125,10 @@ def from_json(field: FieldType, value: Any) -> Any:
 
 
 def from_text(field: FieldType, text: str) -> Any:
-    """Returns a text as the field's type; an empty one is None where that is allowed.
+    """Returns a text as the field's type; an empty text becomes None where that is allowed.
 
     Raises:
-        BadRecordError: it does not read as that.
+        BadRecordError: the text cannot be read as that type.
     """
     if field.kind is str:
         return None if field.may_be_none and not text else text
@@ -149,7 +149,7 @@ def column_from_text(field: FieldType, texts: Sequence[str]) -> list[Any]:
     """Returns texts without line breaks as values of the field's type, each as by `from_text`.
 
     Raises:
-        ValueError, ArithmeticError: a text does not read as that; `from_text` says which.
+        ValueError, ArithmeticError: a text cannot be read as that type; `from_text` says which one.
     """
     if field.may_be_none and field.kind is not None and "" in texts:
         made = iter(column_from_text(replace(field, may_be_none=False), [text for text in texts if text]))
@@ -190,7 +190,7 @@ def _bytes_of_base64(value: Any) -> bytes:
 
 
 def _hint_if_too_fine(kind: type, value: Any) -> str:
-    """Returns the end of a message about a time with digits below a microsecond; "" about any other value."""
+    """Returns a hint to append to a message about a time with digits below a microsecond; "" for other values."""
     is_finer = kind is dt.datetime and type(value) is str and FINER.search(value)
     return ": it is finer than microseconds, so take it as str" if is_finer else ""
 
@@ -205,14 +205,14 @@ FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
     int: integer_of,
     str: str,
 }
-"""Type -> how a text becomes one; the types a field may have."""
+"""Type -> function that makes a value of it from a text; the types that a field may have."""
 
 _MANY_FROM_TEXT: Mapping[Any, Callable[[Sequence[str]], list[Any]]] = {
     Decimal: decimals_of,
     float: floats_of,
     int: integers_of,
 }
-"""Type -> how many texts become values of it at once."""
+"""Type -> function that makes values of it from many texts at once."""
 
 _JSON_OTHER: Mapping[Any, Callable[[Any], Any]] = {
     bytes: _bytes_of_base64,
@@ -221,4 +221,4 @@ _JSON_OTHER: Mapping[Any, Callable[[Any], Any]] = {
     Decimal: _decimal_of_json,
     float: _float_of_number,
 }
-"""Type -> how a value of JSON of another type becomes one; an integer or a text has to be there as such."""
+"""Type -> function that makes a value of it from a JSON value of another type; int, str and bool have to match."""

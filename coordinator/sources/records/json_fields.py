@@ -1,4 +1,4 @@
-"""A record is a JSON object; some of its fields are wanted, with their types."""
+"""The format of JSON objects: selected fields, with their types."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _NAME_END = re.compile(rb'"[ \t\n\r]*:')
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SPACE = " \t\n\r"
 _AS_TEXT = (Decimal, dt.date, dt.datetime)
-"""Types whose texts in JSON read as anywhere else."""
+"""Types whose texts are read in JSON as everywhere else."""
 _PLAIN = {bool, int, str, type(None)}
-"""Types that need no second look where any is wanted."""
+"""Types that need no conversion where any type is wanted."""
 
 _IF_ARRAY = "; if the file is one JSON array, write its objects as lines first, for example with `jq -c '.[]'`"
 
@@ -48,8 +48,8 @@ class JsonFields(RecordFormat):
 
     Args:
         fields: name -> type: int, float, str, bytes (Base64), bool, Decimal, datetime or date, or one of these
-            ``| None``. A dot leads into an object, ``"order.price"``, unless a field is called so. With names only,
-            values are taken as they are, objects and lists included.
+            ``| None``. A dot selects a nested field, ``"order.price"``, unless a field has that literal name. With
+            names only, values are taken as they are, objects and lists included.
 
     Raises:
         TopologyError: no fields are named, or a type is unknown.
@@ -83,7 +83,7 @@ class JsonFields(RecordFormat):
             value = found.get(field.name, _MISSING)
             if value is _MISSING and NESTED in field.name:
                 value = _at(found, field.name)
-            if type(value) is not field.kind or field.kind is float:  # else there is nothing to look at
+            if type(value) is not field.kind or field.kind is float:  # other values need no conversion
                 value = self._converted(field, value)
             values.append(value)
         if _may_hold_surrogates(data):
@@ -101,15 +101,15 @@ class JsonFields(RecordFormat):
             columns = list(map(partial(self._column, objects), self._types))
             if _may_hold_surrogates(text):
                 _refuse_surrogates(self._types, columns)
-        except (ValueError, RecursionError):  # a record is bad; which of them, and why, is for `rows` to say
+        except (ValueError, RecursionError):  # a record is bad; `rows` says which one, and why
             return None
         return columns
 
     def _column(self, objects: Sequence[dict[str, Any]], field: FieldType) -> list[Any]:
-        """Returns the values of one field, of the type that is wanted.
+        """Returns the values of one field, converted to its type.
 
         Raises:
-            BadRecordError: one of them is missing or of another type.
+            BadRecordError: a value is missing or has another type.
         """
         name = field.name
         if NESTED in name:
@@ -142,8 +142,8 @@ class JsonFields(RecordFormat):
             raise BadRecordError(f"field {field.name!r} is nested too deeply") from None
 
     def _make_decoders(self) -> None:
-        """Makes a decoder of one record, which finds names that are there twice, and one of many, which does not."""
-        # made once: json.loads makes one for every record if it is given options
+        """Makes a decoder of one record, which detects duplicate names, and a decoder of many, which does not."""
+        # made once: with options, json.loads makes a decoder for every record
         new = partial(json.JSONDecoder, parse_float=self._parse_float, parse_constant=_refuse_constant)
         self._decoder = new(object_pairs_hook=by_unique_name)
         self._decode_many = _quick_decoder(self._parse_float) or partial(_scanned, new().raw_decode)
@@ -166,9 +166,9 @@ _MISSING = object()
 
 
 def _quick_decoder(parse_float: Callable[[str], Any] | None) -> Callable[[Sequence[bytes]], list[Any]] | None:
-    """Returns what decodes records by msgspec, if that is installed.
+    """Returns a function that decodes records with msgspec; None if msgspec is not installed.
 
-    What it takes it reads as the json module does, but for names that are there twice; it refuses more.
+    It reads records as the json module does, except that it does not detect duplicate names; it refuses more records.
     """
     try:
         from msgspec.json import Decoder
@@ -179,7 +179,7 @@ def _quick_decoder(parse_float: Callable[[str], Any] | None) -> Callable[[Sequen
 
 
 def _scanned(decode: Callable[[str], tuple[Any, int]], records: Sequence[bytes]) -> list[Any]:
-    """Returns the values of records by the json module; one that is not one value raises."""
+    """Returns the values of records, read by the json module; raises ValueError unless each record is one value."""
     texts = [data.decode().strip(_SPACE) for data in records]
     scanned = [decode(text) for text in texts]
     if [end for _, end in scanned] != [*map(len, texts)]:
@@ -188,9 +188,9 @@ def _scanned(decode: Callable[[str], tuple[Any, int]], records: Sequence[bytes])
 
 
 def _holds_no_more(text: bytes, objects: Sequence[dict[str, Any]]) -> bool:
-    """Returns whether the names of some objects are all that their text holds: none is there twice.
+    """Returns whether objects have as many names as their text: then no name is duplicate.
 
-    Each name has a colon after it, but values may hold colons, too, and quotes before them.
+    Each name is followed by a colon, but values may hold colons, too, and quotes before them.
     """
     if sum(map(len, objects)) == text.count(b":"):
         return True
@@ -210,7 +210,7 @@ def _names_in(values: Iterable[Any]) -> int:
 
 
 def _at(found: Any, name: str) -> Any:
-    """Returns the value of a name with dots: of a field that is called so, or of one within others."""
+    """Returns the value of a name with dots: of a field with that literal name, or of a nested one."""
     if type(found) is not dict:
         return _MISSING
     if name in found:
@@ -225,7 +225,7 @@ def _at(found: Any, name: str) -> Any:
 
 
 def _with_finite_floats(field: FieldType, value: Any) -> Any:
-    """A value that nobody gave a type has the floats it would have anyway; one too large for a float is bad."""
+    """Returns an untyped value with decimals as floats; raises BadRecordError for a number too large for a float."""
     if type(value) is float or type(value) is Decimal:
         if not math.isfinite(number := float(value)):
             raise field.wrong(value)
@@ -255,7 +255,7 @@ def _may_hold_surrogates(text: bytes) -> bool:
 
 
 def _refuse_surrogates(fields: tuple[FieldType, ...], values: list[Any]) -> None:
-    """An escape may stand for half a character, which cannot be sent or stored."""
+    """Raises BadRecordError if an escape stands for half a character, which cannot be sent or stored."""
     for field, value in zip(fields, values, strict=True):
         try:
             json.dumps(value, ensure_ascii=False, default=str).encode()

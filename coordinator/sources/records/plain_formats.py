@@ -1,4 +1,4 @@
-"""Formats of records without a schema: a text, bytes as they are, packed values, and what a function makes of bytes."""
+"""Formats of records without a schema: text, raw bytes, packed values, and values that a function makes of bytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class TextLine(RecordFormat):
     """UTF-8 text, as tuples of one field.
 
     Args:
-        field: its name.
-        replace: put U+FFFD where bytes are not UTF-8, instead of taking the record for bad.
+        field: name of the field.
+        replace: put U+FFFD in place of bytes that are not UTF-8, instead of treating the record as bad.
     """
 
     def __init__(self, field: str = "line", *, replace: bool = False) -> None:
@@ -54,14 +54,14 @@ class TextLine(RecordFormat):
 
 
 def _lines(records: Sequence[bytes]) -> list[str] | None:
-    """Returns the records as text, decoded at once; None if they have to be looked at one by one."""
+    """Returns the records as text, decoded at once; None if they have to be decoded one by one."""
     if not records:
         return []
     try:
         lines = b"\n".join(records).decode().split("\n")
     except UnicodeDecodeError:
         return None
-    # a record that holds a newline itself, as a message of Kafka may, would become two
+    # a record with a newline in it, such as a Kafka message, would become two
     return lines if len(lines) == len(records) else None
 
 
@@ -69,7 +69,7 @@ def decoded(data: bytes, *, replace: bool = False) -> str:
     """Returns a record as text.
 
     Raises:
-        BadRecordError: it is not UTF-8.
+        BadRecordError: the record is not UTF-8.
     """
     try:
         return data.decode("utf-8", "replace" if replace else "strict")
@@ -83,10 +83,10 @@ class FunctionFormat(RecordFormat):
     """Tuples made by a function.
 
     Args:
-        fields: names of the values it makes.
-        function: record -> a list of values, one for every field. It pickles, so it is a function of a module; it
-            depends on nothing but the record; it raises `BadRecordError` for one that it cannot read. Any other
-            exception is a bug in it and ends the run.
+        fields: names of the values that the function returns.
+        function: record -> a list of values, one for every field. It has to pickle, so it is defined in a module; it
+            depends on nothing but the record, and raises `BadRecordError` if it cannot read it. Any other exception is
+            a bug in the function and ends the run.
 
     Raises:
         TopologyError: the fields are not a list of names, or the function cannot be called.
@@ -110,7 +110,7 @@ class RawBytes(RecordFormat):
     """The record's bytes, unchanged, as one field.
 
     Args:
-        field: its name.
+        field: name of the field.
     """
 
     def __init__(self, field: str = "value") -> None:
@@ -129,16 +129,16 @@ class RawBytes(RecordFormat):
 
 
 class PackedValues(RecordFormat):
-    """Values packed by msgpack: a list with a value for every field, or a mapping from their names.
+    """Values packed by msgpack: a list with a value for every field, or a mapping from field names to values.
 
-    What other programs pack with msgpack is read too, as long as it uses no extension types but those of
-    `state.codec`, which stand for tuples, sets, dates, decimals and large integers. A mapping with a key twice is bad.
+    Other programs may have packed them, without extension types except those of `state.codec`, which stand for tuples,
+    sets, dates, decimals and large integers. A mapping with a duplicate key is bad.
 
     Args:
-        fields: their names.
+        fields: names of the fields.
 
     Raises:
-        TopologyError: they are not a list of names.
+        TopologyError: the fields are not a list of names.
     """
 
     def __init__(self, fields: Sequence[str]) -> None:

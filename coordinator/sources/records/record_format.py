@@ -1,7 +1,7 @@
-"""How the bytes of one record become one tuple.
+"""The interface of formats, which make a tuple from the bytes of a record.
 
-A source (files, Kafka, Redis Streams) decides which bytes belong to a batch; a format decides which tuple each
-record makes. Any format works with any source that has records of bytes.
+A source (files, Kafka, Redis Streams) decides which bytes belong to a batch; a format makes one tuple of each record.
+Any format works with any source that has records of bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class BadRecordError(ValueError):
 
 
 def by_unique_name(pairs: Sequence[tuple[Any, Any]], of: str = "object") -> dict[Any, Any]:
-    """Returns name -> value, of a record's fields or within one.
+    """Returns name -> value for the pairs of a record, or of an object in it.
 
     Raises:
-        BadRecordError: a name is there twice, so that one of its values would be lost.
+        BadRecordError: a name occurs twice, so that one of its values would be lost.
     """
     found = dict(pairs)
     if len(found) == len(pairs):
@@ -37,8 +37,8 @@ def by_unique_name(pairs: Sequence[tuple[Any, Any]], of: str = "object") -> dict
 class RecordFormat(ABC):
     """Makes tuples of records. A spec: made on the driver, pickled, used on executors by one task at a time.
 
-    Users subclass it for a format of their own. A format must be a pure function of the bytes: a replay has to
-    make the same tuple again.
+    Users subclass it for a format of their own. A format must be a pure function of the bytes: a replay has to make the
+    same tuple again.
     """
 
     @property
@@ -48,7 +48,7 @@ class RecordFormat(ABC):
 
     @property
     def types(self) -> Mapping[str, Any]:
-        """Field -> type, perhaps ``| None``, of those whose values always have it (driver, likewise)."""
+        """Field -> type, perhaps ``| None``, for fields whose values always have it (driver, at the same time)."""
         return {}
 
     @abstractmethod
@@ -63,7 +63,7 @@ class RecordFormat(ABC):
         """
 
     def rows(self, records: Sequence[bytes]) -> list[Sequence[Any] | BadRecordError]:
-        """Makes the values of many tuples, each as `row` would; what is wrong with a bad record takes its place.
+        """Makes the values of many tuples, each as `row` would; a bad record is replaced by its error.
 
         Override it if the format can do better with many records at once.
         """
@@ -76,7 +76,7 @@ class RecordFormat(ABC):
         return made
 
     def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
-        """Makes the values of many tuples as one list per field; None if `rows` has to be asked.
+        """Makes the values of many tuples as one list per field; None if `rows` has to be called instead.
 
         Override it if the format can make columns without making rows. They must hold what `rows` would return, so
         return None if a record might be bad, or if a subclass has overridden `row` or `rows`.
@@ -84,11 +84,11 @@ class RecordFormat(ABC):
         return None
 
     def split_columns(self, content: bytes) -> list[list[Any]] | None:
-        """Makes the columns of records that are lines of one piece of content; None if `make_columns` has to be asked.
+        """Makes columns from a piece of content whose lines are the records; None if `make_columns` has to be called.
 
-        Override it if the format need not look at the lines as bytes. The columns must hold what `rows` would return.
+        Override it if the format need not split the content first. The columns must hold what `rows` would return.
 
         Args:
-            content: the lines, with a line feed between each two; the first and the last may be empty.
+            content: the lines, separated by line feeds; the first and the last may be empty.
         """
         return None

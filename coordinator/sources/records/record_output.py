@@ -1,4 +1,4 @@
-"""What a source of records emits: tuples in a format, where each came from, and the records that are bad."""
+"""Emits the records of a source: as tuples in a format, with their origin, and bad records by a policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from state.printable import one_line, printable
 from state.values.own_copy import own_copy
 
 KINDS_MAX = 8
-"""Kinds of reasons that one task reports for one attempt."""
+"""How many kinds of reasons one task reports for one attempt."""
 _SHOWN_VALUE = re.compile(r"\b(is|holds) .*(?=, which| of type)|(?<=: ).*")
 _DIGITS = re.compile(r"0x[0-9a-f]+|(?<!UTF-)\d+")
 
@@ -30,10 +30,10 @@ class OnBadRecord(StrEnum):
     FAIL = "fail"
     """The run stops with an error that names the record; nothing of its transaction is committed."""
     SKIP = "skip"
-    """It is left out, and counted as ``bad_records``."""
+    """The record is left out, and counted as ``bad_records``."""
     DEAD_LETTER = "dead_letter"
-    """It is counted as ``bad_records``, and emitted on the stream ``dead_letters``, as place, record and reason. If no
-    bolt subscribes to that stream, it is kept with the topology's dead letters, as place and record."""
+    """The record is counted as ``bad_records``, and emitted on the stream ``dead_letters``, as place, record and
+    reason. If no bolt subscribes to that stream, it is kept with the topology's dead letters, as place and record."""
 
 
 class RecordOutput:
@@ -41,10 +41,10 @@ class RecordOutput:
 
     Args:
         record_format: makes the tuples.
-        origin_fields: which of the fields in `offered` each tuple carries after those of its format.
-        offered: the names of everything the source can say about the origin of a record, in order.
+        origin_fields: which of the fields in `offered` each tuple carries after the format's fields.
+        offered: names of all fields for the origin of a record that the source has, in order.
         on_bad_record: what to do with bad records.
-        utf_8_hint: what else to say of one that is not UTF-8.
+        utf_8_hint: hint for the message about a record that is not UTF-8.
 
     Raises:
         TopologyError: an origin field is not offered or clashes with a field of the format, or the format or the policy
@@ -93,14 +93,14 @@ class RecordOutput:
         origin: Callable[[int], Sequence[Any]],
         place: Callable[[int], str],
     ) -> None:
-        """Emits some records of one batch (executor). Keep portions small, some 1,000 records.
+        """Emits some records of one batch (executor). Keep portions small, about 1,000 records.
 
         Args:
-            collector: the batch's.
-            context: the emitter's; bad records are counted there, and it knows whether a bolt wants them.
-            records: without their delimiters.
-            origin: index in `records` -> everything the source offers of that record, in the order of `offered`.
-            place: index in `records` -> where it is, in words, such as "orders[3] at offset 1200".
+            collector: collector of the batch.
+            context: context of the emitter; it counts bad records, and knows whether a bolt subscribes to them.
+            records: the records without their delimiters.
+            origin: index in `records` -> the values of all fields in `offered`, in that order.
+            place: index in `records` -> place of the record in words, such as "orders[3] at offset 1200".
 
         Raises:
             SourceError: a record is bad, and the policy is to fail.
@@ -111,24 +111,24 @@ class RecordOutput:
         rows = self.record_format.rows(records)
         try:
             bad = self._emit_good(collector, rows, origin)
-        except CodecError:  # nothing is sent then: a value cannot travel, and the record that holds it is bad
+        except CodecError:  # nothing was sent: a value cannot travel, so its record is bad
             rows = [self._travelling(row) for row in rows]
             bad = self._emit_good(collector, rows, origin)
         for index, error in bad:
             self._bad(collector, context, place(index), records[index], error)
 
     def emit_lines(self, collector: BatchOutputCollector, content: bytes) -> bool:
-        """Emits lines that are still one piece, unless each has to be looked at; returns whether it did (executor).
+        """Emits the lines of one piece of content, if the format can do so at once; returns whether it did (executor).
 
         Args:
-            collector: the batch's.
-            content: the lines, with a line feed between each two.
+            collector: collector of the batch.
+            content: the lines, separated by line feeds.
         """
         columns = None if self._places else self.record_format.split_columns(content)
         return columns is not None and _sent(collector, columns)
 
     def row(self, data: bytes) -> Sequence[Any]:
-        """Makes the values of one tuple, without origin fields, where records are emitted one by one (executor).
+        """Makes the values of one tuple, without origin fields, for sources that emit records one by one (executor).
 
         Raises:
             BadRecordError: the record is not in its format, or holds a value that cannot travel.
@@ -139,7 +139,7 @@ class RecordOutput:
         return row
 
     def refusal(self, place: str, error: BadRecordError) -> BadInputError | None:
-        """Returns the error that a bad record ends the run with; None if the policy is another."""
+        """Returns the error with which a bad record ends the run; None if the policy is not to fail."""
         if self.on_bad_record is not OnBadRecord.FAIL:
             return None
         hint = self._utf_8_hint if "is not valid UTF-8" in str(error) else ""
@@ -154,13 +154,13 @@ class RecordOutput:
         rows: Sequence[Sequence[Any] | BadRecordError],
         origin: Callable[[int], Sequence[Any]],
     ) -> list[tuple[int, BadRecordError]]:
-        """Emits the rows, and returns those that are none, with their places.
+        """Emits the rows, and returns (index, error) for the bad records among them.
 
         Raises:
-            CodecError: a value cannot travel; nothing is sent then.
+            CodecError: a value cannot travel; then nothing was sent.
         """
         if not self._places and not any(issubclass(kind, BadRecordError) for kind in set(map(type, rows))):
-            collector.emit_all(rows)  # type: ignore[arg-type] # all good, which the line above has found out
+            collector.emit_all(rows)  # type: ignore[arg-type] # the line above has found no errors
             return []
         good: list[Sequence[Any]] = []
         bad: list[tuple[int, BadRecordError]] = []
@@ -176,10 +176,10 @@ class RecordOutput:
         return bad
 
     def _travelling(self, row: Sequence[Any] | BadRecordError) -> Sequence[Any] | BadRecordError:
-        """Returns the row, or what is wrong with it if one of its values cannot travel in a tuple."""
+        """Returns the row, or an error if one of its values cannot travel in a tuple."""
         if isinstance(row, BadRecordError):
             return row
-        for name, value in zip(self.record_format.fields, row, strict=False):  # another width is for the collector
+        for name, value in zip(self.record_format.fields, row, strict=False):  # the collector checks the width
             try:
                 own_copy(value)
             except CodecError as error:
@@ -202,7 +202,7 @@ class RecordOutput:
 
 
 def _reason_counter(reason: str, counters: Mapping[str, int]) -> str:
-    """Returns the counter of reasons of this kind: without values and numbers, which are another record's."""
+    """Returns the counter for a kind of reason: its text without values and numbers, which differ by record."""
     masked = _SHOWN_VALUE.sub(lambda found: f"{found[1]} …" if found[1] else "…", one_line(reason))
     name = REASON_COUNTER + one_line(_DIGITS.sub("…", masked), 160)
     is_known = name in counters or sum(each.startswith(REASON_COUNTER) for each in counters) < KINDS_MAX
@@ -210,10 +210,10 @@ def _reason_counter(reason: str, counters: Mapping[str, int]) -> str:
 
 
 def _sent(collector: BatchOutputCollector, columns: list[list[Any]]) -> bool:
-    """Emits columns; returns False if a value cannot travel, so that each record has to be looked at."""
+    """Emits columns; returns False if a value cannot travel, so that records have to be emitted one by one."""
     try:
         collector.emit_batch(columns)
-    except CodecError:  # nothing is sent then
+    except CodecError:  # nothing was sent
         return False
     return True
 
@@ -222,7 +222,7 @@ def refuse_text(origin_fields: Sequence[str]) -> None:
     """Refuses anything but a list of names (driver).
 
     Raises:
-        TopologyError: it is a text, whose letters would be taken for names, or something else.
+        TopologyError: the argument is a text, whose letters would be taken for names, or no collection.
     """
     if isinstance(origin_fields, str):
         raise TopologyError(f"origin fields {origin_fields!r} are a text; give a list of names: [{origin_fields!r}]")

@@ -1,4 +1,4 @@
-"""Redis Streams as a source: a transaction takes a range of entries of each, by id."""
+"""Redis Streams as a source: a transaction takes a range of entries from each stream, by id."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
 
     Args:
         streams: key of a stream, or a list of keys; more may be added at the end between runs.
-        fields: name -> type: the fields of an entry that become the tuple's, as texts of CSV do (see `CsvFields`);
-            ``… | None`` for one that may be missing or empty, `bytes` as they are. Or a list of names, which are text.
-        record_format: instead of `fields`: makes the tuple of the bytes of one field, `value_field`.
-        value_field: with `record_format`: which field of an entry holds the record.
+        fields: name -> type of the wanted fields of an entry, converted like texts of CSV (see `CsvFields`):
+            ``… | None`` if a field may be missing or empty, `bytes` as they are. A list of names takes them as text.
+        record_format: in place of `fields`: makes the tuple from the bytes of one field, `value_field`.
+        value_field: with `record_format`: the field of an entry that holds the record.
         take: most entries of a stream in one transaction.
         url: the server, without a password. None takes ``TXBATCH_STREAMS_URL`` from the environment of the driver and
             of every executor, where a URL with a password belongs.
-        follow: read on for ever; else the input ends with what is there when the run begins.
+        follow: read for ever; otherwise the input ends with the last entry that is there when the run begins.
         start: where the first run begins, "beginning" or "end".
         trim: remove entries that are durable; for streams that nobody else reads.
         on_trimmed: what to do about entries that were removed before they were read: "fail" ends the run by name,
             "skip" counts them as "trimmed_entries". (A range that was read and not committed cannot be skipped.)
-        origin_fields: "stream", "entry_id": fields that follow those of the entry.
+        origin_fields: which of "stream" and "entry_id" each tuple carries after the entry's fields.
         on_bad_record: "fail", "skip" or "dead_letter".
 
     Raises:
         TopologyError: a parameter cannot be used.
     """
 
-    is_endless = True  # without follow, too: what is there when a run begins is more after a restart
+    is_endless = True  # without follow, too: after a restart there may be more entries
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
 
     @property
     def input_places(self) -> tuple[str, ...]:
-        """Its streams, and where they are as far as that is known here; see `shared_input`."""
+        """The streams, and their server as far as it is known here; see `shared_input`."""
         url = self.url or os.environ.get(URL_VARIABLE, "")
         place = "*" if not url else ",".join(f"{h}:{port}" for h, port in places_of(url)) or url.partition("://")[2]
         number = url.partition("://")[2].partition("?")[0].rpartition("@")[2].partition("/")[2] or "0"
@@ -167,13 +167,13 @@ def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class EntryFields(RecordFormat):
-    """Fields of an entry by name, each as a type; an entry may have more.
+    """Fields of an entry by name, with types; an entry may have further fields.
 
     Args:
         fields: name -> type, as for `RedisStreams`.
 
     Raises:
-        TopologyError: there is none, or the type is unknown.
+        TopologyError: no field is given, or a type is unknown.
     """
 
     def __init__(self, fields: Any) -> None:
@@ -188,7 +188,7 @@ class EntryFields(RecordFormat):
         return declared_types(self._types.values())
 
     def row(self, data: bytes) -> Sequence[Any]:
-        """Makes the tuple of an entry, packed as fields and values by turns."""
+        """Makes the tuple of an entry, which is packed as alternating fields and values."""
         found = _by_name(data)
         return [_value(each, found.get(name)) for name, each in self._types.items()]
 
@@ -197,8 +197,8 @@ class EntryRecord(RecordFormat):
     """One field of an entry, whose bytes are a record in any format.
 
     Args:
-        field: its name.
-        record_format: of its value.
+        field: name of the field.
+        record_format: format of its value.
     """
 
     def __init__(self, field: str, record_format: RecordFormat) -> None:
@@ -213,7 +213,7 @@ class EntryRecord(RecordFormat):
         return self._format.types
 
     def row(self, data: bytes) -> Sequence[Any]:
-        """Makes the tuple of an entry, packed as fields and values by turns."""
+        """Makes the tuple of an entry, which is packed as alternating fields and values."""
         value = _by_name(data).get(self._field)
         if value is None:
             raise BadRecordError(f"field {self._field.decode()!r} is missing")

@@ -1,4 +1,4 @@
-"""Says how far streams reach, when a further transaction is worth while, and trims what is durable (driver)."""
+"""Decides when streams have entries for another transaction, and trims durable entries (driver)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class StreamCoordinator(PartitionedCoordinator):
     """The coordinator of `RedisStreams`: a stream is a partition.
 
     Args:
-        reader: of the server.
-        keys: the streams.
+        reader: reads from the server.
+        keys: keys of the streams.
         take: most entries of a stream in one transaction.
-        context: tells what to call the topology.
-        follows: the input has no end; else it ends with what is there when the run begins.
-        starts_at_end: entries that were there before the first run are left out.
+        context: has the topology's id.
+        follows: whether the input has no end; otherwise it ends with the entries that are there when the run begins.
+        starts_at_end: whether entries that were there before the first run are left out.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return len(self._keys)
 
     def is_ready(self) -> bool:
-        """Returns whether a stream has more than what is under way will take, or anything at all if nothing is."""
+        """Returns whether a stream has entries that no transaction under way will take."""
         if self._follows:
             self._ends = {key: self._reader.facts(key) for key in self._keys}
         ahead, lag = self.run_so_far.ahead, self.lag()
@@ -70,7 +70,7 @@ class StreamCoordinator(PartitionedCoordinator):
         )
 
     def lag(self) -> dict[str, int]:
-        """Stream -> about how many entries are not cut yet, as of the last look; those deleted singly count too."""
+        """Returns stream -> about how many entries are not cut yet, at the last look; includes singly deleted ones."""
         found = {}
         for key, position in zip(self._keys, self.positions(), strict=True):
             end = self._ends[key]
@@ -81,7 +81,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return found
 
     def positions(self) -> list[StreamRange | None]:
-        """Returns what was cut last of each stream, committed or not."""
+        """Returns the range that was cut last from each stream, committed or not."""
         found = self.run_so_far.positions
         return [
             StreamRange.from_plain(found[partition], self._topology_id) if partition in found else None
@@ -101,7 +101,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return 1.0 - sum(self.lag().values()) / total if total else None
 
     def compare(self, former: FormerInput) -> InputChange:
-        """Returns what is different about the entries read last of each stream, and about the list of streams."""
+        """Returns how the entries that were read last from each stream, and the list of streams, have changed."""
         changed, impossible = [], []
         for partition, plain in sorted(former.positions.items()):
             cut = StreamRange.from_plain(plain, self._topology_id)
@@ -127,21 +127,21 @@ class StreamCoordinator(PartitionedCoordinator):
         position = self.positions()[partition]
         last_id = BEGINNING if position is None else position.last_id
         end = self._ends[self._keys[partition]].last_id
-        if self._follows:  # the look came after every cut, so one that ends before is another: the emitter names it
+        if self._follows:  # the look came after every cut: an earlier end is of another stream, as the emitter reports
             return last_id == end
         return id_order(last_id) >= id_order(end)
 
 
 class StreamTrimmer(SpoutCommitter):
-    """Trims each stream up to a position that is durable.
+    """Trims each stream up to a durable position.
 
-    Positions are known of what was cut last, which may not be committed. So one that is not durable yet is kept until
-    its transaction is: streams are trimmed a little late, and never too far.
+    Only the position of the last cut is known, whose transaction may not be committed. So the position is kept until
+    that transaction is durable: streams are trimmed a little late, and never too far.
 
     Args:
-        reader: of the server.
+        reader: sends commands to the server.
         coordinator: knows the positions.
-        trims: whether anything is done at all.
+        trims: whether streams are trimmed at all.
     """
 
     def __init__(self, reader: StreamReader, coordinator: StreamCoordinator, *, trims: bool) -> None:
@@ -150,19 +150,19 @@ class StreamTrimmer(SpoutCommitter):
         self._kept: frozenset[str] = frozenset()
 
     def keep(self, batches: Collection[Any]) -> None:
-        """Leaves streams alone that quarantined batches were read from, until those are republished or dropped."""
+        """Keeps the streams of quarantined batches until the batches are republished or dropped."""
         kept: set[str] = set()
         for positions in batches:
             for position in positions.values() if isinstance(positions, Mapping) else ():
-                with suppress(SourceError):  # of another kind of source, from before
+                with suppress(SourceError):  # metadata of another kind of source
                     kept.add(StreamRange.from_plain(position, "").key)
         self._kept = frozenset(kept)
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        """Nothing is acknowledged one by one."""
+        """Does nothing: entries are not acknowledged one by one."""
 
     def cleanup_before(self, txid: int) -> None:
-        """Trims what is durable now that a transaction is committed."""
+        """Trims the streams up to positions that are durable now that a transaction is committed."""
         for position in self._coordinator.positions() if self._trims else ():
             if position is None:
                 continue

@@ -1,4 +1,4 @@
-"""Reads ranges of streams on the executors: cuts new ones, or reads exactly what was cut."""
+"""Reads ranges of streams on the executors: cuts new ranges, or reads stored ones again."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class StreamEmitter(PartitionedEmitter):
     """Reads streams (executor; one per task and wave).
 
     Args:
-        reader: of the server.
-        keys: the streams; a partition is a place in this list.
+        reader: reads from the server.
+        keys: keys of the streams; a partition is an index in this list.
         take: most entries of a stream in one transaction.
         output: makes tuples.
-        context: the task.
-        skips_trimmed: entries that were trimmed unread are counted, and do not end the run.
+        context: context of the task.
+        skips_trimmed: whether entries that were trimmed unread are only counted, and do not end the run.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class StreamEmitter(PartitionedEmitter):
         facts, entries = self._reader.after(key, position, self._take)
         added = facts.removed if before is None else self._checked(before, facts)
         self._emit(collector, key, entries)
-        if len(entries) < self._take:  # at the end everything that was added lies before the position, there or removed
+        if len(entries) < self._take:  # at the end, every entry ever added lies before the position
             added, last_id = facts.added, facts.last_id
         else:
             added, last_id = added + len(entries), entries[-1][0]
@@ -80,7 +80,7 @@ class StreamEmitter(PartitionedEmitter):
         self._emit(collector, cut.key, entries)
 
     def _checked(self, before: StreamRange, facts: StreamFacts) -> int:
-        """Entries ever added up to the position; makes sure that none after it is gone."""
+        """Returns how many entries were ever added up to the position; makes sure that no later entry is gone."""
         if id_order(facts.last_id) < id_order(before.last_id):
             raise SourceError(
                 f"stream {before.key!r} ends at {facts.last_id} and was read up to {before.last_id}: it was deleted, "
@@ -94,7 +94,7 @@ class StreamEmitter(PartitionedEmitter):
             lost = facts.removed - before.added
             so = f"was trimmed after {before.last_id}: {lost} entries were removed before they were read"
             is_within = facts.first_id and id_order(facts.first_id) <= id_order(before.last_id)
-            if lost <= 0 or is_within:  # then those after the position were withdrawn singly
+            if lost <= 0 or is_within:  # then entries after the position were deleted singly
                 return before.added
         if not self._skips_trimmed:
             raise SourceError(
@@ -118,7 +118,7 @@ class StreamEmitter(PartitionedEmitter):
 
 
 def _made_again(before: StreamRange, facts: StreamFacts) -> str:
-    """Returns why a stream cannot be the one that was read up to there; empty if it may be."""
+    """Returns why a stream cannot be the one that was read before; empty if it may be."""
     seen = f"had {before.seen_added} entries up to {before.seen_id}"
     if facts.added < before.seen_added:
         return f"{seen} and has had {facts.added} in all: it was deleted and made again"

@@ -1,4 +1,4 @@
-"""What one transaction reads of one stream: a range of ids with its content's digest, as metadata."""
+"""The range of one stream that a transaction reads, as metadata: ids, and a digest of the content."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from state.codec import digest64
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """Entries that one transaction takes of one stream.
+    """The entries that one transaction takes from one stream.
 
     Attributes:
-        key: the stream.
-        first_id: of the first entry; empty if there is none.
-        last_id: the position after it: of the last entry, of this or an earlier transaction, or of one that was removed
-            if none was there after it.
-        count: entries.
-        digest: of their ids, fields and values.
+        key: key of the stream.
+        first_id: id of the first entry; empty if there is none.
+        last_id: the position after the range: the id of its last entry, or, if the end of the stream was reached, of
+            the last entry ever added, which may have been removed.
+        count: number of entries.
+        digest: digest of the entries' ids, fields and values.
         added: how many entries were ever added to the stream up to the position.
-        txid: the transaction; once it is committed, everything up to the position is durable. 0 for where a stream
-            begins that was never read.
-        seen_id: of the last entry ever added, when the range was cut: with `seen_added`, what tells this stream from
-            one that is made again under its name.
+        txid: the transaction; once it is committed, everything up to the position is durable. 0 for the start of a
+            stream that was never read.
+        seen_id: id of the last entry ever added, when the range was cut. With `seen_added`, it distinguishes this
+            stream from one that is created again under its key.
         seen_added: how many entries were ever added by then.
     """
 
@@ -41,10 +41,10 @@ class StreamRange:
 
     @classmethod
     def from_plain(cls, plain: Any, topology_id: str) -> StreamRange:
-        """Restores what `to_plain` gave.
+        """Restores a range from `to_plain`.
 
         Raises:
-            SourceError: it is the metadata of another kind of spout.
+            SourceError: the data is the metadata of another kind of spout.
         """
         match plain:
             case [str(), str(), str(), int(), int(), int(), int(), str(), int()]:
@@ -57,10 +57,10 @@ class StreamRange:
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns what a transaction read of one stream in words.
+    """Returns in words which entries of one stream a transaction read.
 
     Raises:
-        SourceError: it is not the metadata of a stream.
+        SourceError: the metadata is not that of a stream.
     """
     found = StreamRange.from_plain(metadata, "")
     if not found.count:

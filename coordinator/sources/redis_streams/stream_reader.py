@@ -1,7 +1,7 @@
 """Reads Redis Streams by ranges of ids, and trims them; from the driver and from executors.
 
-Every question is one round trip. One that gets no answer is a `FailedException`, so the transaction is tried again;
-what a server refuses is a `SourceError`.
+Every request is one round trip. A request without an answer raises `FailedException`, so the transaction is tried
+again; a request that the server refuses raises `SourceError`.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from state.redis_client.redis_errors import Remedy, error_code, stop_sentence
 BEGINNING = "0-0"
 """An id before all entries."""
 NUMBERS = 2**64
-"""How many numbers each half of an id may be."""
+"""How many values each half of an id can have."""
 MOVE_TIMEOUT_S = 30.0
-"""How long a question is repeated to a server that may move; any other server is asked once."""
+"""How long a request is repeated to a server that may move; other servers get it once."""
 Entry = tuple[str, list[bytes]]
-"""Id, and fields and values by turns."""
+"""Id, and alternating fields and values."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """A stream at one moment; one that is not there is empty.
+    """A stream at one moment; a missing stream counts as empty.
 
     Attributes:
-        length: entries in it.
-        added: entries that were ever added.
-        last_id: of the last entry that was added, whether it is still there or not.
-        first_id: of the first entry that is there, empty if there is none.
+        length: number of entries in it.
+        added: number of entries that were ever added.
+        last_id: id of the last entry that was added, even if it was removed since.
+        first_id: id of the first entry that is there; empty if there is none.
     """
 
     length: int = 0
@@ -60,8 +60,8 @@ def id_order(entry_id: str) -> tuple[int, int]:
 class StreamReader:
     """Streams of one server; connections are kept per process and URL (driver, executor).
 
-    Every call raises SourceError if the key is not a stream or the server does not let us use it, and FailedException
-    without an answer.
+    Every call raises SourceError if the key is not a stream or the server refuses access, and FailedException if the
+    server does not answer.
     """
 
     def __init__(self, url: str) -> None:
@@ -75,18 +75,18 @@ class StreamReader:
         return facts
 
     def after(self, key: str, entry_id: str, count: int) -> tuple[StreamFacts, list[Entry]]:
-        """Returns the first entries after an id, and how long the stream was at that moment."""
+        """Returns the first entries after an id, and the facts of the stream at that moment."""
         range_after = ("XRANGE", key, f"({entry_id}", "+", "COUNT", str(count))
         facts, entries = self._ask(key, ("XINFO", "STREAM", key), range_after)
         return facts, _entries(entries)
 
     def between(self, key: str, first_id: str, last_id: str, count: int) -> list[Entry]:
-        """Returns the entries of a range of ids, both included, at most `count` of them."""
+        """Returns at most `count` entries of a range of ids, both ends included."""
         (entries,) = self._ask(key, ("XRANGE", key, first_id, last_id, "COUNT", str(count)))
         return _entries(entries)
 
     def trim(self, key: str, through_id: str) -> None:
-        """Removes every entry up to an id, that one included."""
+        """Removes every entry up to and including an id."""
         milliseconds, sequence = id_order(through_id)
         carry, sequence = divmod(sequence + 1, NUMBERS)
         kept = ("MINID", f"{milliseconds + carry}-{sequence}") if milliseconds + carry < NUMBERS else ("MAXLEN", "0")
@@ -126,10 +126,10 @@ class StreamReader:
 
 @lru_cache(maxsize=8)
 def _process_client(url: str, _process_id: int) -> redis.Redis:
-    """One client for all emitters of a process; a forked one makes its own."""
+    """Returns the client of all emitters of a process; a forked process makes its own."""
     require_encryption(url)
     client = connect(url)
-    client.response_callbacks.pop("XRANGE", None)  # it makes a dict of an entry, and may lose a field given twice
+    client.response_callbacks.pop("XRANGE", None)  # it makes a dict of an entry, which would lose duplicate fields
     return client
 
 
@@ -138,7 +138,7 @@ def _entries(reply: Sequence[Any]) -> list[Entry]:
 
 
 def _facts(reply: Any) -> StreamFacts | None:
-    """Returns the answer to XINFO STREAM; None if it is that of another command."""
+    """Returns the facts in a reply to XINFO STREAM; None for a reply to another command."""
     if isinstance(reply, list):
         if not reply or not isinstance(reply[0], bytes):
             return None

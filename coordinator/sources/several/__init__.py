@@ -1,1 +1,1 @@
-"""Several sources as one spout, whatever kind each of them is."""
+"""Several sources of any kind as one spout."""

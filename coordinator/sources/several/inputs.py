@@ -1,8 +1,8 @@
-"""Several sources as one: a transaction is a part of each, and each has a stream of its own.
+"""Several sources as one: a transaction takes a part of each, and each source has its own stream.
 
-A transaction's metadata names the part of every source, with the number of the transaction that it was cut for; that of
-a source which had nothing to give is carried on, so that its next part begins where the last one ended. The order of
-the sources within a transaction is that in which they were given, in every run.
+A transaction's metadata holds the last part of every source, with the txid that the part was cut for. A source that had
+nothing for this transaction keeps its earlier part, so that its next part begins where that one ended. Within a
+transaction, sources are in the order in which they were given, in every run.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class First:
 
 
 def first(source: Given) -> First:
-    """Has `Inputs` read a source to its end before the others: ``Inputs(customers=first(CsvFiles(…)), orders=…)``.
+    """Makes `Inputs` read a source to its end before the others: ``Inputs(customers=first(CsvFiles(…)), orders=…)``.
 
-    The others begin in the transaction after the one that found the end, and its metadata says where that was. So what
-    a committer keeps of the source is complete by then, however the input is cut. Of several such sources each
-    transaction takes a part, as of others. A run that finds more of it, which earlier runs had not, reads that first.
+    The others begin in the transaction after the one that reached the end, whose metadata holds that position. So the
+    state that a committer keeps of the source is complete by then, however the input is cut. If several sources are
+    first, a transaction takes a part of each. If the source has grown since an earlier run, new rows are read first.
 
     Args:
-        source: one that ends by itself: files, `Batches`, tables, a Kafka topic that is read to an end.
+        source: a source that ends by itself: files, `Batches`, tables, a Kafka topic that is read to an end.
 
     Raises:
-        TopologyError: by `Inputs`, if the source is followed or has no end of its own, as Redis Streams.
+        TopologyError: by `Inputs`, if the source is followed or never ends by itself, as Redis Streams.
     """
     return First(source)
 
@@ -61,17 +61,17 @@ def first(source: Given) -> First:
 class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     """Reads several sources in one topology: ``Inputs(orders=CsvFiles(…), returns=JsonLines(…))``.
 
-    The tuples of a source are on the stream of its name, ``.shuffle_grouping("inputs", "orders")``; its bad records, if
-    they are emitted, on ``"orders_dead_letters"``. A transaction takes a part of every source that has one ready, and a
+    A source emits its tuples on the stream of its name, ``.shuffle_grouping("inputs", "orders")``, and its bad records,
+    if they are emitted, on ``"orders_dead_letters"``. A transaction takes a part of every source that is ready, and a
     source that has ended does not end the others. Between runs, sources may be added or left out if that is accepted.
 
     Args:
-        sources: name -> source: files, tables, topics, `RedisStreams`, or your own. One given as `first` is read to
-            its end before the others begin.
+        sources: name -> source: files, tables, topics, `RedisStreams`, or your own. A source given as `first` is read
+            to its end before the others begin.
 
     Raises:
-        TopologyError: no source is given, one is not a transactional spout, or is opaque, or destroys what another
-            reads.
+        TopologyError: no source is given, one is opaque or not a transactional spout, or one destroys the input of
+            another.
     """
 
     def __init__(self, **sources: Given | First) -> None:
@@ -85,12 +85,12 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
         refuse_shared(self.sources)
 
     @property
-    def destruction(self) -> str:  # type: ignore[override] # of what it is made of
-        """What its sources destroy of their input."""
+    def destruction(self) -> str:  # type: ignore[override] # depends on the sources
+        """How its sources destroy their input; empty if none does."""
         return "; ".join(filter(None, (kind.destruction for kind in self._kinds().values())))
 
     def recut(self, is_coarser: bool) -> Inputs:
-        """Returns the same input with all sources in larger transactions, or the one named last in smaller ones."""
+        """Returns the same input, with larger parts of all sources, or smaller ones of the last source (for proofs)."""
         other, names = copy(self), [name for name, source in self.sources.items() if hasattr(source, "recut")]
         chosen = names if is_coarser else names[-1:]
         cut = {name: cast(Any, self.sources[name]).recut(is_coarser) for name in chosen}
@@ -105,7 +105,7 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     @property
     def input_places(self) -> tuple[str, ...]:
-        """Where the input of all of its sources lies."""
+        """The places of the input of all sources; see `shared_input`."""
         return tuple(place for source in self.sources.values() for place in places_of(source))
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
@@ -169,10 +169,10 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
 
 def _as_source(name: str, given: Any) -> ITransactionalSpout:
-    """Returns a source as it is asked for parts.
+    """Returns a source in the form that `Inputs` cuts.
 
     Raises:
-        TopologyError: it is none, or one that cannot be among others.
+        TopologyError: the argument is not a source, or cannot be one of several.
     """
     if isinstance(given, Inputs):
         raise TopologyError(f"input {name!r} is an Inputs with several sources; name each of them directly")
@@ -200,7 +200,7 @@ def _as_source(name: str, given: Any) -> ITransactionalSpout:
 
 
 def _refuse_endless(name: str, source: Any) -> None:
-    """Raises TopologyError if a source that is to be read first has no end, or none that stays where it was found."""
+    """Raises TopologyError if a source that is to be read first never ends, or its end moves."""
     if getattr(source, "is_endless", False):
         raise TopologyError(_endless(name))
 
@@ -213,12 +213,12 @@ def _endless(name: str) -> str:
 
 
 def stream_of(name: str, stream_id: str) -> str:
-    """Returns the stream for a source's tuples: its name, followed by its own stream's if that is not the default."""
+    """Returns the stream for a source's tuples: the source's name, and the name of its stream if not the default."""
     return name if stream_id == DEFAULT_STREAM else f"{name}_{stream_id}"
 
 
 def _made_all(given: Mapping[str, Any], make: Callable[[Any], Made]) -> dict[str, Made]:
-    """Makes something of each source; if one raises, what was made before is closed."""
+    """Calls `make` for each source; if a call raises, closes the objects made before."""
     made: dict[str, Made] = {}
     with ExitStack() as opened:
         for name, each in given.items():
@@ -232,9 +232,9 @@ class InputsEmitter(SpoutEmitter):
     """Emits this task's share of each part, one source after the other.
 
     Args:
-        sources: source -> its spec, which says which tasks have a share.
-        emitters: source -> its emitter.
-        context: of the task.
+        sources: name -> source, which knows the tasks that have a share.
+        emitters: name -> the source's emitter.
+        context: context of the task.
     """
 
     def __init__(
@@ -257,8 +257,8 @@ class SourceCollector:
     """Emits the tuples of one source on its streams.
 
     Args:
-        name: of the source.
-        collector: of the whole spout.
+        name: name of the source.
+        collector: collector of the whole spout.
     """
 
     def __init__(self, name: str, collector: BatchOutputCollector) -> None:
@@ -281,7 +281,7 @@ class SourceCollector:
 
 
 class InputsCommitter(SpoutCommitter):
-    """Tells the committers of the sources that have one, in their order."""
+    """Calls the committers of the sources that have one, in their order."""
 
     def __init__(self, committers: Mapping[str, SpoutCommitter]) -> None:
         self._committers = committers

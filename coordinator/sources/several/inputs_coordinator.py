@@ -15,21 +15,21 @@ from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 Parts = dict[str, tuple[int, Any]]
-"""Source -> number of the transaction that its part was cut for, and that part; without sources that gave none yet."""
+"""Source -> (txid that its last part was cut for, that part); sources without a part are missing."""
 
 
 def cut_for(metadata: Parts, number: int) -> list[tuple[str, Any]]:
-    """Returns the parts that a transaction reads, in the order of the sources."""
+    """Returns source and part of everything that a transaction reads, in the order of the sources."""
     return [(name, part) for name, (own_number, part) in metadata.items() if own_number == number]
 
 
 def newest(metadata: Parts) -> list[tuple[str, Any]]:
-    """Returns the parts that a transaction reads, if its number is not known: at least one source gave it one."""
+    """Returns source and part of everything that a transaction reads; its txid is the highest in its metadata."""
     return cut_for(metadata, max(number for number, _ in metadata.values()))
 
 
 def close_all(made: Iterable[Any]) -> None:
-    """Closes all, even if one raises."""
+    """Closes all objects, even if one raises."""
     with ExitStack() as opened:
         for each in made:
             opened.callback(each.close)
@@ -51,8 +51,8 @@ class InputsCoordinator(SpoutCoordinator):
         first: Collection[str] = (),
     ) -> None:
         self._coordinators, self._fingerprints = coordinators, fingerprints
-        self._leading = set(first)  # those of them that have not ended yet
-        self._cut: tuple[int, Parts] = 0, {}  # what is cut of a transaction already, should another source raise
+        self._leading = set(first)  # first sources that have not ended yet
+        self._cut: tuple[int, Parts] = 0, {}  # the parts cut so far, in case another source raises
         self._noted: Mapping[str, Any] = {}
         self._notes: dict[str, dict[str, Any]] = {name: {} for name in coordinators}
 
@@ -147,7 +147,7 @@ class InputsCoordinator(SpoutCoordinator):
         return all(each.is_finite() for each in self._coordinators.values())
 
     def progress(self) -> float | None:
-        """That of the source which has most before it: a transaction takes a part of each."""
+        """Returns the lowest progress of all sources, since a transaction takes a part of each; None if unknown."""
         found = [each.progress() for each in self._informed().values()]
         known = [each for each in found if each is not None]
         return min(known) if len(known) == len(found) else None
@@ -167,14 +167,14 @@ class InputsCoordinator(SpoutCoordinator):
         close_all(self._coordinators.values())
 
     def _read_by(self, metadata: Parts) -> list[tuple[str, SpoutCoordinator, Any]]:
-        """Returns name, coordinator and part of each source that a transaction reads, without those left out."""
+        """Returns name, coordinator and part of each source that a transaction reads and that is still an input."""
         own = self._coordinators
         return [(name, own[name], part) for name, part in newest(metadata) if name in own]
 
     def _informed(self) -> Mapping[str, SpoutCoordinator]:
-        """Returns the coordinators, with the `run_so_far` of each one's source."""
+        """Returns the coordinators, each with the `run_so_far` of its source."""
         so_far = self.run_so_far
-        if so_far.notes is not self._noted:  # they are those of earlier runs, and may be many
+        if so_far.notes is not self._noted:  # split only once: earlier runs may have left many
             self._noted = so_far.notes
             self._notes = {name: _own_notes(so_far, name) for name in self._coordinators}
         for name, coordinator in self._coordinators.items():
@@ -184,7 +184,7 @@ class InputsCoordinator(SpoutCoordinator):
         return self._coordinators
 
     def _due(self) -> Mapping[str, SpoutCoordinator]:
-        """Returns the coordinators that may cut now: those of sources that are read first, until these have ended."""
+        """Returns the coordinators that may cut now: only those of first sources, until these have ended."""
         informed = self._informed()
         leading = {name: informed[name] for name in self._leading}
         self._leading = {name for name, each in leading.items() if each.is_ready() or not each.is_exhausted()}
@@ -192,7 +192,7 @@ class InputsCoordinator(SpoutCoordinator):
 
 
 def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:
-    """Returns the notes of one source, by the names that it gave."""
+    """Returns the notes of one source, under the source's own names for them."""
     start = f"{name}:"
     return {note.removeprefix(start): value for note, value in so_far.notes.items() if note.startswith(start)}
 

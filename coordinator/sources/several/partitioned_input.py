@@ -1,7 +1,7 @@
-"""A partitioned source as one of several inputs: its partitions are cut on the driver, where the others are.
+"""A partitioned source as one of several inputs: its partitions are cut on the driver, like the other sources.
 
-The emitter of the source cuts the next batch of each partition there, and what it emits is dropped; the tasks read
-exactly that again. So its input is read twice, and no more of it than a transaction takes passes through the driver.
+On the driver, the source's emitter cuts the next batch of each partition, and its tuples are dropped; the tasks read
+the same batch again. So the input is read twice, and the driver holds no more at a time than one transaction takes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from state.attempt import TransactionAttempt
 
 Positions = dict[int, tuple[int, Any]]
-"""Partition -> number of the transaction that was cut of it last, and its metadata."""
+"""Partition -> (txid that its last batch was cut for, the metadata of that batch)."""
 
 
 def as_whole(source: IPartitionedTransactionalSpout) -> PartitionedInput:
-    """Returns a source as one that `Inputs` can cut (driver)."""
+    """Returns a partitioned source in the form that `Inputs` cuts (driver)."""
     return CommittedPartitionedInput(source) if SpoutKind(source).has_committer else PartitionedInput(source)
 
 
 class PartitionedInput(ITransactionalSpout):
-    """Cuts the batches of a partitioned source whole."""
+    """A partitioned source whose partitions are cut together, on the driver."""
 
     def __init__(self, source: IPartitionedTransactionalSpout) -> None:
         self.source = source
@@ -69,16 +69,16 @@ class PartitionedInput(ITransactionalSpout):
 
 
 class CommittedPartitionedInput(PartitionedInput, ICommitterTransactionalSpout):
-    """The same of a source that has a committer."""
+    """A `PartitionedInput` whose source has a committer."""
 
     @property
-    def destruction(self) -> str:  # type: ignore[override] # of what it is made of
-        """What the source destroys of its input."""
+    def destruction(self) -> str:  # type: ignore[override] # depends on the source
+        """How the source destroys its input; empty if it does not."""
         return SpoutKind(self.source).destruction
 
     @property
     def input_places(self) -> tuple[str, ...]:
-        """Where the source says that its input lies."""
+        """The places of the source's input; see `shared_input`."""
         return places_of(self.source)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
@@ -88,12 +88,12 @@ class CommittedPartitionedInput(PartitionedInput, ICommitterTransactionalSpout):
 
 
 def _cut_for(metadata: Positions, number: int) -> list[tuple[int, Any]]:
-    """Returns partition and metadata of what a transaction reads."""
+    """Returns partition and metadata of every batch that a transaction reads."""
     return [(partition, cut) for partition, (cut_for, cut) in metadata.items() if cut_for == number]
 
 
 def positions_in(metadata: Positions | None) -> dict[int, Any]:
-    """Returns partition -> its last cut."""
+    """Returns partition -> metadata of its last batch."""
     return {partition: cut for partition, (_, cut) in (metadata or {}).items()}
 
 
@@ -101,8 +101,8 @@ class PartitionedInputCoordinator(SpoutCoordinator):
     """Cuts a batch of every partition.
 
     Args:
-        coordinator: of the source.
-        emitter: of the source, to cut with.
+        coordinator: coordinator of the source.
+        emitter: emitter of the source, which cuts.
     """
 
     def __init__(self, coordinator: PartitionedCoordinator, emitter: PartitionedEmitter) -> None:
@@ -166,7 +166,7 @@ class PartitionedInputCoordinator(SpoutCoordinator):
             self._coordinator.close()
 
     def _informed(self) -> PartitionedCoordinator:
-        """Returns the coordinator of the source, with its own `run_so_far`; nothing of it is ahead of its positions."""
+        """Returns the source's coordinator with its own `run_so_far`, in which no batch is ahead of the positions."""
         so_far = self.run_so_far
         positions = positions_in(so_far.last)
         self._coordinator.run_so_far = RunSoFar(
@@ -176,7 +176,7 @@ class PartitionedInputCoordinator(SpoutCoordinator):
 
 
 class PartitionedInputEmitter(SpoutEmitter):
-    """Reads the cuts of the task's partitions: k, k+n, k+2n, … of task k of n."""
+    """Reads the batches of the task's partitions, which are k, k+n, k+2n and so on for task k of n."""
 
     def __init__(self, emitter: PartitionedEmitter, context: TopologyContext) -> None:
         self._emitter, self._context = emitter, context
@@ -191,7 +191,7 @@ class PartitionedInputEmitter(SpoutEmitter):
 
 
 class PartitionedInputCommitter(SpoutCommitter):
-    """Tells the committer of the source, which knows batches as positions by partition."""
+    """Calls the source's committer, for which a batch is partition -> metadata."""
 
     def __init__(self, committer: SpoutCommitter) -> None:
         self._committer = committer
@@ -210,19 +210,19 @@ class PartitionedInputCommitter(SpoutCommitter):
 
 
 class DroppingCollector:
-    """Takes what an emitter emits while it cuts: the tasks read it again."""
+    """Drops the tuples that an emitter emits while it cuts: the tasks read them again."""
 
     def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
         return []
 
     def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
-        deque(rows, maxlen=0)  # what makes them may count them
+        deque(rows, maxlen=0)  # consumed, since their generator may count them
 
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
-        """Takes columns."""
+        """Drops columns."""
 
     def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
-        """Takes one row."""
+        """Drops one row."""
 
     def dead_letter(self, tup: Any, reason: str) -> None:
-        """Takes a refused row."""
+        """Drops a refused row."""

@@ -1,7 +1,7 @@
-"""Whether two sources read the same while one of them takes away what it has read; pure.
+"""Detects two sources that read the same input while one of them removes it after reading; pure.
 
-A source of ours says where its input lies: patterns of files, as they are stored, and streams. What one deletes, moves
-or trims once it is committed is gone before the other has read it, and no run can bring that back.
+Our sources name the places of their input: patterns of files, as they are stored, and streams. Input that one source
+deletes, moves or trims after its commit may be gone before the other has read it, and no run can bring it back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WILD = "*?["
 
 
 def refuse_shared(sources: Mapping[str, Any]) -> None:
-    """Raises TopologyError if one of some inputs destroys what another one reads (driver, when they are named)."""
+    """Raises TopologyError if one input destroys what another one reads (driver, when `Inputs` is made)."""
     for (name, one), (other_name, other) in permutations(sources.items(), 2):
         destruction = getattr(one, "destruction", "")
         places = (*places_of(one), *getattr(one, "filled_places", ()))
@@ -32,13 +32,13 @@ def refuse_shared(sources: Mapping[str, Any]) -> None:
 
 
 def places_of(source: Any) -> tuple[str, ...]:
-    """Returns where the input of a source lies; nothing of a source that does not say so."""
+    """Returns the places of a source's input; none if the source does not name them."""
     places: tuple[str, ...] = getattr(source, "input_places", ())
     return places
 
 
 def places_in(fingerprint: str) -> tuple[str, ...]:
-    """Returns where the input of a source of ours lies, by its fingerprint; of many patterns the first few."""
+    """Returns the places in the fingerprint of one of our sources; if it has many patterns, only the first few."""
     with suppress(ValueError):
         several = json.loads(fingerprint)
         if isinstance(several, dict):
@@ -48,12 +48,12 @@ def places_in(fingerprint: str) -> tuple[str, ...]:
 
 
 def shared_place(places: tuple[str, ...], others: tuple[str, ...]) -> str:
-    """Returns the first of some places where others may read, too; "" for none."""
+    """Returns the first place that may overlap with one of the others; "" if none does."""
     return next((place for place in places if any(may_meet(place.split("/"), each.split("/")) for each in others)), "")
 
 
 def may_meet(one: list[str], other: list[str]) -> bool:
-    """Returns whether two patterns, by their parts, may match the same path; ``**`` is any depth of folders."""
+    """Returns whether two patterns, split at slashes, may match the same path; ``**`` is any depth of folders."""
     if not one or not other:
         return all(part == "**" for part in one or other)
     for deep, rest in ((one, other), (other, one)):
@@ -63,7 +63,7 @@ def may_meet(one: list[str], other: list[str]) -> bool:
 
 
 def _may_be_one(one: str, other: str) -> bool:
-    """Returns whether two parts may match the same name; a class of characters is taken for any character."""
+    """Returns whether two parts may match the same name; a character class counts as any character."""
     if one == other or not one or not other:
         return one == other or (one or other).strip("*") == ""
     if one[0] == "*":
@@ -76,7 +76,7 @@ def _may_be_one(one: str, other: str) -> bool:
 
 
 def _character(part: str) -> tuple[str, str]:
-    """Returns what a part begins with, "" for any character, and the rest."""
+    """Returns the first character of a part, "" for a wildcard or class, and the rest of the part."""
     if part[0] == "[" and "]" in part[2:]:
         return "", part[part.index("]", 2) + 1 :]
     return ("" if part[0] in _WILD else part[0]), part[1:]

@@ -16,7 +16,7 @@ BY_HAND = "by hand"
 
 
 def phase_of(name: str) -> Phase:
-    """Returns the phase of that name.
+    """Returns the phase with a name.
 
     Raises:
         ValueError: there is no such phase.
@@ -43,8 +43,8 @@ class AttemptRecord:
     Attributes:
         attempt: its identity.
         end: its state; equals "under way", "committed", "failed" or "dropped".
-        phase: the phase in which it, or the attempt that it was dropped with, failed; None if none did.
-        reason: why it failed, with component and task, or why it was dropped; "" if neither.
+        phase: the phase in which it failed or, if it was dropped, the lower attempt failed; None without a failure.
+        reason: why it failed, with component and task, or why it was dropped; "" otherwise.
     """
 
     attempt: TransactionAttempt
@@ -59,7 +59,7 @@ class HeldPhase:
 
     Attributes:
         attempt: the attempt whose phase is held.
-        phase: which of its phases; equals "processing" or "commit".
+        phase: the held phase; equals "processing" or "commit".
     """
 
     attempt: TransactionAttempt
@@ -74,13 +74,13 @@ class _Waiting:
 
 
 class AttemptBook:
-    """Observes a run: keeps a record of every attempt, and holds the phases that it was asked to hold.
+    """Observes a run: keeps a record of every attempt, and holds phases on request.
 
-    A processing phase is held by `commit_limit`, which begins no group that reaches it; a commit phase by the engine,
-    which asks `holds` and keeps the group until it is acked.
+    `commit_limit` holds a processing phase, because no group reaches it. The engine holds a commit phase: it asks
+    `holds`, and keeps the group until it is acked.
 
     Args:
-        deliver: passes an event to the coordinator, for its next turn; None only asks for the turn.
+        deliver: passes an event to the coordinator, for its next turn; None only requests a turn.
         clock: the run's clock, in seconds.
         timeout_s: a phase that is held longer than this fails.
     """
@@ -99,7 +99,7 @@ class AttemptBook:
         self._let_go: set[tuple[Phase, TransactionAttempt]] = set()
 
     def records(self, txid: int | None) -> list[AttemptRecord]:
-        """Returns the records of all attempts, or of those at a txid, in the order in which they were issued."""
+        """Returns the records of all attempts, or of attempts at a txid, in the order in which they were issued."""
         return [record for record in self._records.values() if txid in (None, record.attempt.txid)]
 
     def held(self) -> list[HeldPhase]:
@@ -111,7 +111,7 @@ class AttemptBook:
         return next((held.executed for attempt, held in self._waiting.items() if attempt.txid == txid), None)
 
     def held_waves(self) -> tuple[int, ...]:
-        """Returns the waves of groups whose commit phase is held: nothing of them runs, so no time counts."""
+        """Returns the waves of groups whose commit phase is held: they do not run, so their timeouts do not count."""
         return tuple(held.executed.wave_id for held in self._waiting.values() if held.executed is not None)
 
     def hold(self, phase: Phase, txids: Sequence[int]) -> None:
@@ -119,17 +119,17 @@ class AttemptBook:
         self._rules |= {(phase, txid) for txid in txids or (None,)}
 
     def release(self, phase: Phase, txids: Sequence[int]) -> None:
-        """Stops holding this phase at these txids, or at every txid if none is given, and acks what is held."""
+        """Stops holding this phase at these txids, or at every txid if none is given, and acks the held phases."""
         self._rules = {rule for rule in self._rules if rule[0] is not phase or (txids and rule[1] not in txids)}
         for held in self.held():
             if held.phase is phase and not self._is_held(phase, held.attempt):
                 self.end(held.attempt.txid, None)
 
     def end(self, txid: int, reason: str | None) -> None:
-        """Ends the phase that is held at a txid; it fails if there is a reason, and else succeeds.
+        """Ends the held phase of a txid; the phase fails if a reason is given, and succeeds otherwise.
 
         Raises:
-            ValueError: nothing is held at this txid.
+            ValueError: no phase is held at this txid.
         """
         attempt = next((attempt for attempt in self._waiting if attempt.txid == txid), None)
         if attempt is None:
@@ -152,7 +152,7 @@ class AttemptBook:
                 self.end(held.attempt.txid, f"its {held.phase} phase exceeded the message timeout")
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case AttemptsIssued(attempts):
                 self._records |= {attempt: AttemptRecord(attempt) for attempt in attempts}
@@ -175,7 +175,7 @@ class AttemptBook:
                 pass
 
     def holds(self, executed: GroupExecuted) -> bool:
-        """Returns whether to keep a group from the coordinator, now that its commit phase has run; asked once."""
+        """Returns whether to hold a group whose commit phase has run; called once per group."""
         attempt = next((attempt for attempt in executed.attempts if self._is_held(Phase.COMMIT, attempt)), None)
         failed = any(report.results.failure is not None for report in executed.reports)
         if attempt is None or failed:
@@ -184,7 +184,7 @@ class AttemptBook:
         return True
 
     def commit_limit(self, currtx: int, limit: int) -> int:
-        """Returns a limit that stops below what is held, and lets a held commit run alone, so that no other waits."""
+        """Returns a limit that excludes held processing phases; a commit phase to be held is alone in its group."""
         waiting = (attempt for attempt, each in self._waiting.items() if each.phase is Phase.PROCESSING)
         held = [attempt.txid - currtx for attempt in (*waiting, *self._failing)]
         if (Phase.COMMIT, None) in self._rules:

@@ -1,8 +1,8 @@
-"""The tasks of a transactional topology in one process, and what they are fed, one frame at a time.
+"""The tasks of a transactional topology in one process, and their messages, one frame at a time.
 
 `BatchTask`, `CommitTask`, `EmitterTask` and `BatchAcker` do the work, as on Spark; this module decides when. A
 processing task reports as soon as its counts match. A commit task executes tuples as they arrive, and finishes attempts
-in txid order once their commit phase has begun. The engine ends whatever has not ended when nothing more is in flight.
+in txid order once their commit phase has begun. The engine ends all other attempts when nothing more is in flight.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ class GroupStart(NamedTuple):
 
     @property
     def attempt(self) -> TransactionAttempt:
-        """The first attempt of the group; all of them are of one wave."""
+        """The first attempt of the group; all its attempts belong to one wave."""
         return self.attempts[0]
 
 
 TaskInput = Frame | BatchTuple | GroupStart
-"""What travels between the tasks, one at a time."""
+"""A message between tasks."""
 
 
 class ProcessingTask:
     """A task of a bolt of the processing phase.
 
     Args:
-        carrier: takes what is sent to tasks downstream.
-        report: takes the task, an attempt and its result, once per attempt.
+        carrier: takes frames for tasks downstream.
+        report: called with the task, an attempt and its result, once per attempt.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ProcessingTask:
         self._reported: set[TransactionAttempt] = set()
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame; one that arrives after the report is a duplicate and is ignored."""
+        """Executes a frame; ignores a frame that arrives after the report, since it is a duplicate."""
         attempt = frame.attempt
         if attempt in self._reported:
             return
@@ -83,7 +83,7 @@ class ProcessingTask:
             self.end(attempt)
 
     def end(self, attempt: TransactionAttempt) -> None:
-        """Reports the attempt unless that was done; called when nothing more will arrive for it."""
+        """Reports the attempt, unless it is reported; called when no more frames will arrive for it."""
         if attempt not in self._reported:
             self._reported.add(attempt)
             self._report(self._task_id, attempt, self._task.end(attempt))
@@ -103,7 +103,7 @@ class CommittingTask:
 
     Args:
         carrier: takes the frames for commit tasks downstream.
-        commit_tasks: all tasks of the commit phase; their frames are not kept, because they send them again.
+        commit_tasks: all tasks of the commit phase; their frames are not kept, because these tasks send them again.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class CommittingTask:
         self._is_open = False
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame, in whichever phase it arrives; one that arrives after the result is ignored."""
+        """Executes a frame that arrives in either phase; ignores a frame that arrives after the result."""
         if frame.sender not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
         if frame.attempt not in self._spent:
@@ -148,7 +148,7 @@ class CommittingTask:
         self._advance()
 
     def end_group(self, attempts: Iterable[TransactionAttempt]) -> TaskReport:
-        """Ends the group, for which nothing more will arrive; returns the report, up to the first failure."""
+        """Ends a group for which no more frames will arrive; returns its report, up to the first failure."""
         if self._is_open and (unfinished := self._next()) is not None:
             self._conclude(unfinished)
         self._is_open = False

@@ -35,11 +35,11 @@ LOCAL_WINDOW = 1
 class LocalCluster:
     """Runs topologies tuple by tuple in the calling thread; one seed is one schedule.
 
-    The coordinator, the tasks, the acker and the commit are those of a run on Spark, and bolts are pickled as they are
-    there. Messages between two tasks keep their order; everything else happens in an order drawn from the seed. So a
-    test that passes under many seeds passes under many interleavings. Time stands still until the test moves it. Spark
-    is imported only for components that Python's own pickler cannot handle, such as classes that a test defines in a
-    function.
+    The coordinator, the tasks, the acker and the commit are the same as in a run on Spark, and bolts are pickled in the
+    same way. Messages between two tasks keep their order; everything else happens in an order drawn from the seed. So a
+    test that passes under many seeds passes under many interleavings. Time stands still until the test advances it.
+    Spark is imported only for components that Python's own pickler cannot handle, such as classes that a test defines
+    in a function.
 
         with LocalCluster(seed=7) as cluster:
             run = cluster.submit(topology())
@@ -50,15 +50,15 @@ class LocalCluster:
         seed: draws the schedule and the attempt ids.
         redis_url: a server for the state; None keeps it in memory, until the cluster is closed.
         allow_plaintext: connect to a server on another machine without TLS.
-        receive_capacity: most messages in a task's receive queue; a sender that finds it full waits.
-        keeps_order: False lets messages between two tasks overtake each other, too, as in no run: what changes then
-            depends on order.
+        receive_capacity: most messages in a task's receive queue; a sender waits while the queue is full.
+        keeps_order: False lets messages between two tasks overtake each other, too, which no real run does: a result
+            that changes then depends on order.
         worker_count: number of workers that share the executors; local-or-shuffle groupings depend on it.
 
     Raises:
         TypeError: the seed is not an integer.
         ValueError: a count is below 1.
-        TopologyError: the address is invalid, or that of another machine and without TLS.
+        TopologyError: the address is invalid, or names another machine without TLS.
 
     Attributes:
         client: a client of the server that holds the state.
@@ -118,14 +118,14 @@ class LocalCluster:
         """Starts a run; a transactional one continues where the last one on this cluster's server ended.
 
         Args:
-            topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
+            topology: the result of `TransactionalTopologyBuilder.build` or `TopologyBuilder.build`.
             options: limits of a transactional run. Unless they set `max_spout_pending`, one transaction is in flight,
                 as in Storm.
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: ids of bolts of a plain topology for which the test itself acks, fails and emits.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
             republish_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead
-                letters and reads no input; as for `coordinator.run`.
+                letters and reads no input; see `coordinator.run`.
 
         Raises:
             TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
@@ -165,7 +165,7 @@ class LocalCluster:
         """Ends all runs, the newest first, and discards state in memory.
 
         Raises:
-            UserCodeError: a bolt or spout raised while it was closed; the others are closed all the same.
+            UserCodeError: a bolt or spout raised while it was closed; the others are closed nevertheless.
         """
         self._open.close()
 

@@ -1,8 +1,8 @@
-"""The engine in one process: every tuple travels alone, and every seed an interleaving.
+"""The engine in one process: every tuple travels alone, and every seed is an interleaving.
 
-The coordinator, the acker, the tasks and the commit are those of a run on Spark. Only the transport differs: tuples
-travel one by one through a `Mailroom`. A phase ends when nothing of its wave is in flight; an attempt that is not
-complete by then never will be, and fails.
+The coordinator, the acker, the tasks and the commit are the same as in a run on Spark. Only the transport differs:
+tuples travel one by one through a `Mailroom`. A phase ends when no message of its wave is in flight; an attempt that is
+incomplete by then fails.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class LocalEngine:
     """Runs waves in the calling thread, one message at each `step`.
 
     Args:
-        plan: of the topology; its tasks should send frames of one tuple.
+        plan: plan of the topology; its tasks should send frames of one tuple.
         frame_fault: loses, doubles, alters or replaces frames; for tests.
-        holds: whether to keep a group, whose commit phase has run, from the coordinator; it may be delivered later.
+        holds: returns whether to withhold a group whose commit phase has run; it may be delivered later.
 
     Attributes:
         command_count: number of commands from the coordinator so far; shows whether it is still active.
@@ -144,7 +144,7 @@ class LocalEngine:
             self._post(GroupStart(task_id, attempts, composed))
 
     def cancel(self, wave_id: int) -> None:
-        """Cancels what runs for a wave and discards its messages in flight."""
+        """Cancels the phase that runs for a wave, and discards its messages in flight."""
         self.command_count += 1
         wave = self._waves.get(wave_id)
         if wave is None or wave.phase is _Phase.PROCESSED:
@@ -178,7 +178,7 @@ class LocalEngine:
         return self._mailroom.step()
 
     def deliver(self, event: Event) -> None:
-        """Makes an event from outside the next one."""
+        """Makes an event from outside the next event."""
         self._events.appendleft(event)
 
     def has_event(self) -> bool:
@@ -186,7 +186,7 @@ class LocalEngine:
         return bool(self._events)
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """Returns the next event, None if there is none; never waits, because only `step` makes events."""
+        """Returns the next event, or None; never waits, because only `step` makes events."""
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:

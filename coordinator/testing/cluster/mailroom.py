@@ -1,10 +1,10 @@
 """Moves messages between the tasks of one process, one at a time, in an order drawn from a seed.
 
 There is one first-in-first-out channel from each task to each other task; between channels any order is possible, as
-between the machines of a cluster. A task's receive queue is bounded. A message that finds it full waits in the sender's
-overflow buffer, and a sender with messages there receives no input until they are gone: that is back-pressure. Spouts
-are the exception: they always receive their acks, and are only kept from emitting more. Otherwise a spout that waits
-for room and an acker that waits for the spout would block each other for ever.
+between the machines of a cluster. A task's receive queue is bounded. If it is full, a message waits in the sender's
+overflow buffer, and the sender receives no input until this buffer is empty: that is back-pressure. Spouts are the
+exception: they always receive their acks, and only cannot emit. Otherwise a spout that waits for room and an acker that
+waits for the spout would block each other for ever.
 
 Pure: one seed, one schedule.
 
@@ -41,7 +41,7 @@ MessageT = TypeVar("MessageT", bound=Addressed)
 
 @dataclass(slots=True)
 class _Channel(Generic[MessageT]):
-    """The messages from one task to another: first those in the receiver's queue, then those that overflow."""
+    """The messages from one task to another: messages in the receiver's queue, and then the overflow."""
 
     sender: int
     target: int
@@ -62,7 +62,7 @@ class _Desk(Generic[MessageT]):
 
 
 class Mailroom(Generic[MessageT]):
-    """The channels between the tasks of one run, and the choice of what happens next.
+    """The channels between the tasks of one run, and the choice of the next delivery.
 
     Args:
         random: draws every choice.
@@ -90,15 +90,15 @@ class Mailroom(Generic[MessageT]):
         """Registers a task, before anything is sent to it.
 
         Args:
-            task_id: of the task.
-            receive: called with each message for it; may send, which never delivers anything at once.
-            wake: for a spout, called whenever it may emit. If it returns False, it had nothing, and is not called again
-                until the spout has received a message or `rouse` is called.
+            task_id: id of the task.
+            receive: called with each message for the task; may send messages, which are delivered later.
+            wake: for a spout, called whenever it may emit. If it returns False, the spout had no tuple, and `wake` is
+                not called again until the spout has received a message or `rouse` is called.
         """
         self._desks[task_id] = _Desk(receive, wake, self._capacity)
 
     def send(self, message: MessageT) -> None:
-        """Puts a message into the receiver's queue if there is room, else into the overflow buffer."""
+        """Puts a message into the receiver's queue if there is room, otherwise into the overflow buffer."""
         key = (message.sender, message.target)
         channel = self._channels.get(key)
         if channel is None:
@@ -135,12 +135,12 @@ class Mailroom(Generic[MessageT]):
         return True
 
     def rouse(self) -> None:
-        """Wakes spouts that had nothing to emit; called when something outside has changed."""
+        """Wakes spouts that had no tuple; called when something outside has changed."""
         for desk in self._desks.values():
             desk.is_asleep = False
 
     def discard(self, is_void: Callable[[MessageT], bool]) -> None:
-        """Discards the messages that are void."""
+        """Discards the messages for which `is_void` returns true."""
         for channel in self._channels.values():
             kept = [message for message in channel.accepted if not is_void(message)]
             target = self._desks[channel.target]

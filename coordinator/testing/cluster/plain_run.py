@@ -1,4 +1,4 @@
-"""Runs a plain topology in this process, step by step, with a clock that is moved by hand.
+"""Runs a plain topology in this process, step by step, with a clock that the test advances.
 
 The tasks are the same objects that run on Spark; only the transport (`mailroom`) and the clock (`timers`) differ. One
 seed is one schedule.
@@ -47,13 +47,13 @@ STEP_LIMIT = 1_000_000
 Held = TypeVar("Held")
 
 _ALWAYS = WaveId(1, 0)
-"""There are no waves here: every message is a frame that is delivered at once."""
+"""The only wave here: every message is a frame that is delivered at once."""
 MessageFault = Callable[[Message], Sequence[Message]]
 """Fault point ``messages.sent``: a message -> the messages that arrive instead, in this order."""
 
 
 class HandBolt(BaseRichBolt):
-    """Keeps its tuples; replaces the bolt of a component that a test handles by hand.
+    """Keeps its tuples; replaces the bolt of a component for which a test acks, fails and emits.
 
     Source: backtype.storm.testing.AckTracker and the hand-fed bolts of Storm's integration tests.
     """
@@ -66,7 +66,7 @@ class HandBolt(BaseRichBolt):
         self._received.append(tup)
 
     def waiting(self) -> list[PlainTuple]:
-        """Returns the tuples neither acked nor failed, in the order of their arrival, and forgets the others."""
+        """Returns the open tuples in the order of their arrival, and forgets acked and failed ones."""
         self._received = [tup for tup in self._received if tup.status is TupleStatus.OPEN]
         return list(self._received)
 
@@ -74,12 +74,12 @@ class HandBolt(BaseRichBolt):
 class PlainRun:
     """A run of a plain topology in one process. The constructor prepares bolts and opens spouts; `activate` begins.
 
-    An exception of user code ends the run: the method that moved it raises `UserCodeError`, and so does every later
-    call that would move it. Once the run is closed, such calls raise `RuntimeError`; its results can still be read.
+    An exception of user code ends the run: the method that advanced it raises `UserCodeError`, and so does every later
+    call that would advance it. After `close`, such calls raise `RuntimeError`; the results can still be read.
 
     Args:
-        plan: of the topology.
-        seed: of everything random.
+        plan: plan of the topology.
+        seed: seed of all random choices.
         receive_capacity: most messages in a task's receive queue.
         keeps_order: whether messages between two tasks keep their order.
         by_hand: ids of bolts whose tuples are kept for the test, see `waiting`.
@@ -146,7 +146,7 @@ class PlainRun:
         return self._timers.now_s
 
     def activate(self) -> None:
-        """Lets the spouts emit."""
+        """Allows the spouts to emit."""
         with self._ending_the_run():
             for spout in _all(self._spouts):
                 end_on(spout.activate())
@@ -162,8 +162,8 @@ class PlainRun:
         """Delivers one message or asks one spout for a tuple.
 
         Returns:
-            False if there was nothing to do: no message was in flight, and no spout that may emit had a tuple. The next
-            tick asks the spouts again.
+            False if there was nothing to do: no message was in flight, and no active spout had a tuple. The next tick
+            asks the spouts again.
         """
         with self._ending_the_run():
             has_worked = self._mailroom.step()
@@ -203,7 +203,7 @@ class PlainRun:
         end_on(close_all(component.close for component in reversed(self._started)))
 
     def feed(self, spout_id: str, values: Sequence[Any], message_id: Any = None) -> None:
-        """Lets a `FeederSpout` emit values; its tasks take turns.
+        """Makes a `FeederSpout` emit values; its tasks take turns.
 
         Raises:
             TopologyError: the spout does not exist or is not a `FeederSpout`, or the values are not a list.
@@ -231,7 +231,7 @@ class PlainRun:
         return list(_of(self._recorders, spout_id, "spout").failed_ids)
 
     def metrics(self, component_id: str) -> ComponentMetrics:
-        """Returns what the component's tasks did so far; times are on the run's clock, which the test moves."""
+        """Returns the metrics of the component's tasks so far; times are on the run's clock."""
         return _of(self._meters, component_id, "component").metrics
 
     def pending_count(self, spout_id: str) -> int:
@@ -269,7 +269,7 @@ class PlainRun:
         anchors: Iterable[PlainTuple] = (),
         stream_id: str = DEFAULT_STREAM,
     ) -> list[int]:
-        """Emits from a component handled by hand: from the task that holds the first anchor, else from its first task.
+        """Emits from a component handled by hand: from the task that holds the first anchor, or from its first task.
 
         Returns:
             The task ids that receive the tuple.
@@ -303,7 +303,7 @@ class PlainRun:
         self._mailroom.attach(wiring.task_id, _receiver(task))
 
     def _outbox_of(self, wiring: TaskWiring) -> MessagePacker:
-        # packed as between processes: tasks share no values, and a value that cannot travel is refused here too
+        # packed as between processes, so that tasks share no values, and values that cannot travel are refused
         return MessagePacker(_ALWAYS, wiring.task_id, self._open, frame_messages=1, acker_tasks=wiring.acker_tasks)
 
     def _open(self, frame: SealedFrame) -> None:

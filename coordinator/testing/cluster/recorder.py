@@ -1,4 +1,4 @@
-"""Records what tasks did, for tests."""
+"""Records the emissions, acks and failures of tasks, for tests."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class AttemptRecorder(TaskObserver):
         self._last: dict[int, TransactionAttempt] = {}
 
     def begin(self, attempt: TransactionAttempt) -> None:
-        """Called when the task begins an attempt, or begins it again: what it had emitted in it is void."""
+        """Called when the task begins an attempt, perhaps again: its earlier emissions in the attempt are dropped."""
         self._by_attempt[attempt] = []
         self._last[attempt.txid] = attempt
 
     def emissions(self, attempt: TransactionAttempt) -> list[Emission]:
-        """Returns what was emitted in an attempt, in order."""
+        """Returns the emissions in an attempt, in order."""
         return list(self._by_attempt.get(attempt, ()))
 
     def last_attempts(self) -> Mapping[int, TransactionAttempt]:
@@ -53,7 +53,7 @@ class Recorder(TaskObserver):
 
     def __init__(self) -> None:
         self.emissions: list[Emission] = []
-        self.acked_ids: list[Any] = []  # both in the order of their ends
+        self.acked_ids: list[Any] = []  # both lists in the order in which messages ended
         self.failed_ids: list[Any] = []
         self.batch_failures: list[Failure] = []
 

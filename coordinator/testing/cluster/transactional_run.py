@@ -46,20 +46,20 @@ ANSWER_TIMEOUT_S = 10.0
 class TransactionalRun:
     """A run of a transactional topology; made by `LocalCluster.submit`.
 
-    It does nothing by itself: `tick`, `run_until_idle` and `advance_time` move it. The call that moves it raises the
-    error that ends it: an exception of user code is raised as `UserCodeError`, after everything below is committed.
+    It does nothing by itself: `tick`, `run_until_idle` and `advance_time` advance it. An error that ends the run is
+    raised by the call that advanced it: user code's as `UserCodeError`, after all lower transactions are committed.
 
     Args:
         topology: the topology to run.
-        plan: made from it.
-        client: of the server that holds the state.
+        plan: the topology's plan.
+        client: client of the server that holds the state.
         server: the server's name in messages.
         random: draws the schedule and the attempt ids.
         options: limits of the run.
         receive_capacity: most messages in a task's receive queue.
         keeps_order: whether messages between two tasks keep their order.
         frame_fault: loses, doubles, alters or replaces frames in flight.
-        republish: the dead letters that the run publishes instead of reading the input.
+        republish: the dead letters that the run publishes in place of reading the input.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -105,7 +105,7 @@ class TransactionalRun:
                 plan,
                 store,
                 self._engine,
-                replace(options, commit_target_s=None),  # nothing depends on how fast this machine is
+                replace(options, commit_target_s=None),  # independent of the machine's speed
                 around=Surroundings(
                     nonce=nonce,
                     new_generation=new_generation,
@@ -160,7 +160,7 @@ class TransactionalRun:
         try:
             if not is_due and self._engine.step():
                 return True
-            self._is_due = has_event  # the consequences of an event begin before another message moves
+            self._is_due = has_event  # an event is handled before another message is delivered
             self._is_done = self._coordinator.turn()
             if self._is_done:
                 self._retire()
@@ -171,9 +171,9 @@ class TransactionalRun:
         return is_due or self._engine.command_count != commands
 
     def run_until_idle(self) -> RunStatistics:
-        """Runs until there is nothing left to do: the input has ended or has nothing for now, or phases are held.
+        """Runs until there is nothing left to do: the input has ended or has no batch yet, or phases are held.
 
-        A spout whose coordinator raises a `FailedException` has nothing for now; the next call tries it again.
+        A spout whose coordinator raises a `FailedException` has no batch yet; the next call tries it again.
 
         Raises:
             TransactionError: see `Coordinator.run`.
@@ -183,17 +183,17 @@ class TransactionalRun:
         return self.statistics
 
     def advance_time(self, seconds: float) -> None:
-        """Advances the clock; the next tick cancels what exceeds the message timeout."""
+        """Advances the clock; the next tick cancels phases that exceed the message timeout."""
         self._timers.advance(seconds)
         self._book.fail_overdue()
         self._deliver(PhaseWaits(self._book.held_waves()))
 
     def drain(self) -> None:
-        """Cuts no new transactions; the run is done when those in flight are committed."""
+        """Stops cutting transactions; the run is done when all transactions in flight are committed."""
         self._coordinator.drain()
 
     def deactivate(self) -> None:
-        """Cuts no new transactions until `activate`; those in flight commit."""
+        """Stops cutting transactions until `activate`; transactions in flight still commit."""
         self._coordinator.deactivate()
 
     def activate(self) -> None:
@@ -203,8 +203,8 @@ class TransactionalRun:
     def hold(self, phase: str, *txids: int) -> None:
         """Holds a phase of transactions by hand: it runs, and then waits for `ack` or `fail`.
 
-        A transaction whose processing phase is held does not commit, nor do later ones. One whose commit phase is held
-        has run its committers, in a group of its own, and nothing of it is published. Every attempt is held until
+        A transaction whose processing phase is held does not commit, and neither do later ones. If its commit phase is
+        held, its committers have run, in a separate group, but nothing of it is published. Every attempt is held until
         `release`, even the next one after a failure. A phase that fails by itself is not held.
 
             run.hold("processing", 2)
@@ -214,7 +214,7 @@ class TransactionalRun:
 
         Args:
             phase: "processing" or "commit".
-            txids: the transactions to hold; all if none is given.
+            txids: the transactions to hold; every transaction if none is given.
 
         Raises:
             ValueError: there is no such phase.
@@ -222,7 +222,7 @@ class TransactionalRun:
         self._book.hold(phase_of(phase), txids)
 
     def release(self, phase: str, *txids: int) -> None:
-        """Stops holding a phase, and acks what is held; takes effect when the run is next moved."""
+        """Stops holding a phase, and acks the held ones; takes effect when the run is next advanced."""
         self._book.release(phase_of(phase), txids)
 
     def held(self) -> list[HeldPhase]:
@@ -230,12 +230,12 @@ class TransactionalRun:
         return self._book.held()
 
     def held_reports(self, txid: int) -> tuple[TaskReport, ...]:
-        """Returns what each commit task reports of a transaction whose commit phase is held; called by `dry_run`."""
+        """Returns the reports of commit tasks on a transaction whose commit phase is held; called by `dry_run`."""
         group = self._book.held_group(txid)
         return () if group is None else group.reports
 
     def ack(self, txid: int) -> None:
-        """Ends the held phase of a transaction with its own result; takes effect when the run is next moved.
+        """Ends the held phase of a transaction with its own result; takes effect when the run is next advanced.
 
         Raises:
             ValueError: no phase of this transaction is held.
@@ -243,7 +243,7 @@ class TransactionalRun:
         self._book.end(txid, None)
 
     def fail(self, txid: int, reason: str = "failed by hand") -> None:
-        """Fails the held phase of a transaction as a `FailedException` does; takes effect when the run is next moved.
+        """Fails a held phase of a transaction, as a `FailedException` does, when the run is next advanced.
 
         The transaction and all later ones are replayed. The failure counts towards `RunOptions.max_attempts`.
 
@@ -253,7 +253,7 @@ class TransactionalRun:
         self._book.end(txid, reason)
 
     def attempts(self, txid: int | None = None) -> list[AttemptRecord]:
-        """Returns the record of every attempt, or of those at one transaction, in the order of their issue."""
+        """Returns the records of all attempts, or of attempts at one transaction, in the order of issue."""
         return self._book.records(txid)
 
     def emitted(
@@ -264,9 +264,9 @@ class TransactionalRun:
         They are ordered by txid, then by task, then as they were emitted.
 
         Args:
-            component_id: of the component.
+            component_id: id of the component.
             txid: limits the result to this transaction.
-            attempt: limits the result to this attempt, which may be one that failed; see `attempts`.
+            attempt: limits the result to this attempt, even a failed one; see `attempts`.
 
         Raises:
             TopologyError: the topology has no such component.
@@ -288,7 +288,7 @@ class TransactionalRun:
         """Returns one declared state as of the last commit, or one part of it (``"views:2026-11-21"``), decoded.
 
         Raises:
-            TopologyError: no committer declares it, or it has no such part.
+            TopologyError: no committer declares the state, or it has no such part.
         """
         handles, topology_id = self._handles(), self._topology.topology_id
         types = {key: each.part_type if isinstance(each, StateFamily) else None for key, each in handles.items()}
@@ -303,16 +303,16 @@ class TransactionalRun:
         return whole[found]
 
     def dead_letters(self) -> list[DeadLetter]:
-        """Returns what was refused with `dead_letter` in committed transactions, by transaction, task and call."""
+        """Returns the dead letters of committed transactions, by transaction, task and call of `dead_letter`."""
         return list(self._letters.all())
 
     def close(self) -> None:
-        """Cancels what is in flight and frees everything; state stays."""
+        """Cancels all transactions in flight and frees everything; state remains."""
         self._is_closed = True
         self._open.close()
 
     def _deliver(self, event: Event | None) -> None:
-        """Has the run's next turn begin with an event, if there is one."""
+        """Requests a turn of the run, which begins with the event, if one is given."""
         self._is_due = True
         if event is not None:
             self._engine.deliver(event)
@@ -327,8 +327,8 @@ class TransactionalRun:
 
 
 def _identity(random: Random) -> str:
-    """Returns 128 bits that no other run has, not even one with the same seed on the same server."""
-    drawn = random.getrandbits(128)  # keeps the schedule of a seed as it always was
+    """Returns 128 bits that differ from every other run's, even with the same seed on the same server."""
+    drawn = random.getrandbits(128)  # keeps the schedule of a seed unchanged
     return f"{drawn ^ secrets.randbits(128):032x}"
 
 

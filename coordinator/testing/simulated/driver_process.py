@@ -1,4 +1,4 @@
-"""The process of a run in a simulation: everything of it is real but its engine, its clock and its connection."""
+"""The process of a run in a simulation: everything in it is real, except engine, clock and connection."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from state.redis_owner.reader import READ_TIMEOUT_S, RedisReader
 
 WINDOWS = (1, 2, 4, 8)
 SLOTS = (None, None, 1, 2)
-"""How many tasks of Spark a run may have at a time; None gives each of its tasks one of its own."""
+"""Numbers of slots that a run may have; with None every task is a Spark task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedReading(Reading):
-    """What the executors of a simulated run read state with."""
+    """Opens the readers by which executors of a simulated run read state."""
 
     open: Callable[[], RedisReader]
 
@@ -46,11 +46,11 @@ class DriverProcess(Process):
     """A run of a transactional topology; window, groups and slots are drawn.
 
     Args:
-        options: of the run, in addition to those that are drawn.
-        republish: the quarantined batches or dead letters that it publishes.
+        options: options of the run, in addition to the drawn ones.
+        republish: the quarantined batches or dead letters that the run publishes.
 
     Attributes:
-        nonce: by which the server knows it.
+        nonce: identifies the run on the server.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class DriverProcess(Process):
         self.later(self._start)
 
     def reader(self) -> RedisReader:
-        """What one of its executors reads state with; an executor may outlive its driver."""
+        """Returns a reader of state for one of its executors, which may outlive the driver."""
         caller = Caller(f"{self.name}'s executor", self.timeline.let_pass)
         connection = RedisConnection(
             self._server.client(caller),
@@ -93,12 +93,12 @@ class DriverProcess(Process):
         self._stack.close()
 
     def abandon(self) -> None:
-        """Leaves it open."""
+        """Leaves the run open, as a killed process does."""
         self._stack.pop_all()
 
     def _start(self) -> None:
         random, timeline, topology = self._random, self.timeline, self._topology
-        slots = Random(f"{self.nonce} slots").choice(SLOTS)  # apart: nothing else is drawn otherwise because of it
+        slots = Random(f"{self.nonce} slots").choice(SLOTS)  # a separate draw, so that no other draw changes
         plan = make_plan(topology, self._pickle_spec).in_slots(slots)
         caller = Caller(self.name, self.wait)
         store = open_store(

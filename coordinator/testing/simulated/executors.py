@@ -1,7 +1,7 @@
-"""What happens to tasks on executors, and to frames between them: retried, twinned, killed, lost, doubled, altered.
+"""Faults of tasks on executors and of frames: tasks are retried, run twice or killed; frames lost, doubled or altered.
 
-Every shuffle keeps what each task wrote, so that a reader may find the output of one execution of a task and another
-reader that of another, as it happens on a cluster that loses executors.
+Every shuffle keeps the outputs of tasks, so that two readers may find the outputs of two executions of one task, as
+happens on a cluster that loses executors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Stage = Callable[[int, Any], Any]
 
 
 class TaskDiedError(Interruption):
-    """The worker of a task was ended by SIGKILL."""
+    """SIGKILL has ended the worker of a task."""
 
 
 class Executors(TaskRunner):
@@ -31,7 +31,7 @@ class Executors(TaskRunner):
         random: draws the order in which frames arrive.
 
     Attributes:
-        running: the task that runs or has run last, as its stage and partition; None before the first.
+        running: stage and partition of the current or last task; None before the first task.
     """
 
     def __init__(self, faults: FaultPlan, random: Random) -> None:
@@ -39,12 +39,12 @@ class Executors(TaskRunner):
         self.running: tuple[Stage, int] | None = None
 
     def reach(self, point: str) -> None:
-        """A point of the code, at which a worker may be killed."""
+        """Called at a named point of the code, where a worker may be killed."""
         if point in TASK_POINTS and self.faults.strikes(f"die@{point}"):
             raise TaskDiedError
 
     def run(self, stage: Stage, partition: int, records: Output) -> Any:
-        """What one task leaves, however often it is run."""
+        """Returns the output of one task, which may be run several times."""
         self.running = stage, partition
         if self.faults.strikes("task.is_retried"):
             given_up = iter(stage(partition, iter(records)))
@@ -59,10 +59,10 @@ class Executors(TaskRunner):
         return output
 
     def _tried(self, stage: Stage, partition: int, records: Output) -> Output:
-        """Runs a task, again if its worker dies; what it wrote until then is lost.
+        """Runs a task, again if its worker dies, whose output is then lost.
 
         Raises:
-            TaskDiedError: as often as Spark tries.
+            TaskDiedError: the worker died in every try that Spark makes.
         """
         for _ in range(TASK_TRIES - 1):
             with suppress(TaskDiedError):
@@ -70,7 +70,7 @@ class Executors(TaskRunner):
         return super().run(stage, partition, records)
 
     def read(self, shuffled: list[Output]) -> dict[int, Output]:
-        """What each partition fetches, in whatever order and with whatever has become of it on the way."""
+        """Returns the frames that each partition fetches, in any order, after faults in transit."""
         records: dict[int, Output] = {}
         for output in shuffled:
             for partition, packed in output:
@@ -93,7 +93,7 @@ class Executors(TaskRunner):
         return [packed]
 
     def mixed(self, first: list[Output], second: list[Output], random: Random) -> list[Output]:
-        """Each reader finds, of each task, the output of one of two executions; the driver too."""
+        """Returns outputs in which each reader, even the driver, finds one of two executions of each task."""
         mixed = []
         for one, other in zip(first, second, strict=True):
             readers = sorted({partition for partition, _ in (*one, *other)})

@@ -1,8 +1,8 @@
-"""Which faults strike, and when: drawn from a seed, or exactly those of a list.
+"""Which faults strike, and when: drawn from a seed, or exactly as listed.
 
-Every fault has a name and strikes at its k-th opportunity, so that a fault is the same fault in a replay in which
-others have been taken out. What a fault is made of (how many writes are lost, which frame is doubled) is drawn
-from a stream of its own for the same reason.
+Every fault has a name and strikes at its k-th opportunity, so that it stays the same in a replay from which other
+faults have been removed. For the same reason its details (how many writes are lost, which frame is doubled) are drawn
+from a separate random stream.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from random import Random
 from state.fault_points import POINTS
 
 TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finished", "frame.packed")
-"""What tasks reach, on executors: there a death costs a task, not the driver."""
+"""Points that tasks reach, on executors: a death there costs a task, not the driver."""
 PLAIN_POINTS = (
     "offset.saving",
     "offset.saved",
@@ -24,12 +24,12 @@ PLAIN_POINTS = (
     "plain_wave.drained",
     "plain_message.notified",
 )
-IMPORT_POINTS = ("import.staged", "import.restored")  # an import has tests of its own
-FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # as has the removal of files
-SHARD_POINTS = tuple(point for point in POINTS if point.startswith("shards."))  # and topologies over many slots
+IMPORT_POINTS = ("import.staged", "import.restored")  # tested elsewhere
+FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # tested elsewhere
+SHARD_POINTS = tuple(point for point in POINTS if point.startswith("shards."))  # tested elsewhere
 _ELSEWHERE = (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS, *FILE_POINTS, *SHARD_POINTS)
 DRIVER_POINTS = tuple(point for point in POINTS if point not in _ELSEWHERE)
-"""What a run of a transactional topology reaches in its driver, and a drop in its process."""
+"""Points that a transactional run reaches in its driver, and a drop in its process."""
 
 
 _NEVER = -1
@@ -37,7 +37,7 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True, order=True)
 class Strike:
-    """One fault that has struck: its name, and at which opportunity, counted from 0."""
+    """One fault that has struck: its name, and its opportunity, counted from 0."""
 
     fault: str
     opportunity: int
@@ -47,7 +47,7 @@ class Strike:
 
     @classmethod
     def parse(cls, text: str) -> Strike:
-        """Reads what `str` wrote."""
+        """Restores a strike from its `str`."""
         fault, _, opportunity = text.rpartition(":")
         return cls(fault, int(opportunity))
 
@@ -56,13 +56,13 @@ class FaultPlan:
     """Answers at each opportunity whether a fault strikes.
 
     Args:
-        seed: of the simulation; what faults are made of depends on it alone.
-        rates: fault -> probability; faults without one never strike by chance.
-        exactly: these strike and no others; rates do not count then.
+        seed: seed of the simulation; the details of faults depend on it alone.
+        rates: fault -> probability; faults without a rate never strike by chance.
+        exactly: only these faults strike, and rates are ignored; None to use the rates.
 
     Attributes:
-        opportunities: fault -> how often it might have struck.
-        has_ended: whether nothing goes wrong any more.
+        opportunities: fault -> how often it could have struck.
+        has_ended: whether no more faults strike.
         tell: called with each fault that strikes.
     """
 
@@ -78,7 +78,7 @@ class FaultPlan:
         self.opportunities: Counter[str] = Counter()
 
     def strikes(self, fault: str) -> bool:
-        """Whether the fault strikes at this opportunity."""
+        """Returns whether the fault strikes at this opportunity."""
         opportunity = self.opportunities[fault]
         self.opportunities[fault] = opportunity + 1
         due = self._next.get(fault)
@@ -93,20 +93,20 @@ class FaultPlan:
         return True
 
     def drawn(self, fault: str) -> Random:
-        """What the strike that was last answered is made of."""
+        """Returns the random source for the details of the fault's last strike."""
         return Random(f"{self._seed} {fault} {self.opportunities[fault]}")
 
     def rule_out(self, fault: str) -> None:
-        """Lets a fault never strike."""
+        """Prevents a fault from striking."""
         self._next[fault] = _NEVER
 
     def end(self) -> None:
-        """From now on nothing goes wrong."""
+        """Ends all faults."""
         self.has_ended = True
         self._next = dict.fromkeys(self._next, _NEVER)
 
     def _begun(self, fault: str) -> int:
-        """When a fault strikes first."""
+        """Returns the first opportunity at which a fault strikes."""
         if self.has_ended:
             strikes: Iterator[int] = iter(())
         elif self._exactly is None:
@@ -119,18 +119,18 @@ class FaultPlan:
 
 
 def swarm_of(choices: Mapping[str, Sequence[float]], seed: object) -> dict[str, float]:
-    """Returns how often each fault strikes: half of them are off in any one seed, others strike often or seldom.
+    """Returns how often each fault strikes: for one seed half of them never do, and others strike often or seldom.
 
     Args:
-        choices: fault -> the rates that may be drawn, apart from as many zeros.
-        seed: draws them.
+        choices: fault -> the rates that may be drawn, in addition to as many zeros.
+        seed: seed of the draw.
     """
     random = Random(f"{seed} swarm")
     return {fault: random.choice((*(0.0,) * len(rates), *rates)) for fault, rates in choices.items()}
 
 
 def _by_chance(random: Random, rate: float) -> Iterator[int]:
-    """The opportunities at which a fault of this rate strikes: gaps are drawn, because most opportunities pass."""
+    """Yields the opportunities at which a fault of this rate strikes; draws gaps, because most opportunities pass."""
     opportunity = -1
     while rate:  # endless: callers stop asking
         opportunity += 1 + int(log(1 - random.random()) / log(1 - rate))

@@ -1,6 +1,6 @@
 """A process of a simulation: it may be killed or stopped at any call, any wait and any named point of its code.
 
-What it talks to is a `SimulatedServer`, which lets time pass for its `Caller` while it waits for an answer.
+It calls a `SimulatedServer`, which lets time pass for its `Caller` until the answer arrives.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ STOPS_S = (2.0, 45.0, 400.0)
 
 @dataclass(slots=True)
 class Caller:
-    """Who calls: a driver, or an executor of one.
+    """A caller of the server: a driver, or one of its executors.
 
     Attributes:
-        wait: lets time pass for this caller; raises `Killed` if it does not live to see the end.
+        wait: lets time pass for this caller; raises `Killed` if the caller is killed meanwhile.
     """
 
     name: str
@@ -33,26 +33,26 @@ class SimulatedServer(Protocol):
     """A server as processes see it.
 
     Attributes:
-        durability: the level that runs on it ask for.
+        durability: the durability level that its runs request.
     """
 
     durability: str
 
     def client(self, caller: Caller) -> Any:
-        """Returns a client of it."""
+        """Returns a client of the server."""
 
     def connection_options(self, caller: Caller) -> dict[str, Any]:
-        """Returns what a run's store is given beyond a client."""
+        """Returns the arguments of a run's store in addition to the client."""
 
 
 Ended = Callable[["Process", TransactionError | None], None]
 
 
 class Process:
-    """What every process is; subclasses say what it does.
+    """The base of all processes; subclasses define their work.
 
     Args:
-        ended: called once, with the process and the error it ended by, None if it succeeded; not if it was killed.
+        ended: called once with the process and its error, None if it succeeded; not called if it was killed.
     """
 
     def __init__(self, name: str, timeline: Timeline, faults: FaultPlan, ended: Ended) -> None:
@@ -62,7 +62,7 @@ class Process:
         timeline.note(f"{name} starts")
 
     def reach(self, point: str) -> None:
-        """A point of the code, at which the process may be killed or stopped."""
+        """Called at a named point of the code, where the process may be killed or stopped."""
         if self.faults.strikes(f"kill@{point}"):
             self._die(f" at {point}")
         if self.is_alive and self.faults.strikes(f"stop@{point}"):
@@ -71,7 +71,7 @@ class Process:
             raise Killed
 
     def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Everything a process waits for, and where it may be killed or stopped."""
+        """Lets time pass in any wait of the process, which may be killed or stopped there."""
         if self.faults.strikes("driver.is_killed"):
             self._die()
         if self.is_alive and self.faults.strikes("driver.is_stopped"):
@@ -82,11 +82,11 @@ class Process:
             raise Killed
 
     def later(self, action: Callable[[], None]) -> None:
-        """Does something as soon as this process has its turn again, unless it is killed before."""
+        """Calls `action` when this process has its next turn, unless it is killed before."""
         self.timeline.after(0.0, self, lambda: self._guarded(action))
 
     def end(self, error: TransactionError | None) -> None:
-        """Ends, and tells how."""
+        """Ends the process, and calls `ended`."""
         self.is_alive = False
         self.timeline.note(f"{self.name} ends: {'done' if error is None else type(error).__name__}")
         try:
@@ -95,10 +95,10 @@ class Process:
             self._ended(self, error)
 
     def close(self) -> None:
-        """What a process that ends by itself closes."""
+        """Closes the resources of a process that ends by itself."""
 
     def abandon(self) -> None:
-        """What a process leaves to be closed, and nobody closes."""
+        """Drops the resources of a killed process without closing them."""
 
     def _die(self, where: str = "") -> None:
         self.is_alive = False

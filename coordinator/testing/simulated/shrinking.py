@@ -1,4 +1,4 @@
-"""Takes faults out of a schedule that fails, until each that is left is needed for the failure."""
+"""Removes faults from a failing schedule, until each remaining fault is needed for the failure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from coordinator.testing.simulated.fault_plan import Strike
 
 
 def fewest(faults: Iterable[Strike], still_fails: Callable[[list[Strike]], bool]) -> list[Strike]:
-    """Returns faults none of which can be left out alone, found by at most some hundred plays.
+    """Returns a set of faults from which no single one can be removed, found by at most some hundred plays.
 
-    `still_fails` plays with these faults and no others, and tells whether it fails the same way.
+    `still_fails` plays with exactly the given faults, and returns whether the play fails in the same way.
     """
     left = sorted(faults)
     size = max(1, len(left) // 2)
@@ -22,7 +22,7 @@ def fewest(faults: Iterable[Strike], still_fails: Callable[[list[Strike]], bool]
                 left = fewer
             else:
                 place += size
-        if size == 1 and len(left) == count:  # else taking out one may have made another one needless
+        if size == 1 and len(left) == count:  # otherwise a removal may have made another fault needless
             break
         size = max(1, size // 2)
     return left

@@ -1,7 +1,7 @@
-"""The stages Spark runs, run in virtual time: tasks are retried, twinned, recomputed and lost, frames too.
+"""Runs Spark's stages in virtual time, while tasks are retried, run twice, recomputed and lost, and frames altered.
 
-A job is a generator that yields how long its next step takes; whatever is cancelled or released meanwhile is
-never resumed. `executors` decides what happens to its tasks and frames.
+A job is a generator that yields how long its next step takes; a job that is cancelled or released meanwhile is never
+resumed. `executors` decides what happens to its tasks and frames.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """What runs for a wave: its processing phase, or the commit phase of a group."""
+    """A job of a wave: its processing phase, or the commit phase of a group."""
 
     steps: Iterator[float]
     crashed: WaveCrashed | GroupCrashed
@@ -42,7 +42,7 @@ class Job:
     is_over: bool = False
 
     def reach(self, point: str) -> None:
-        """A point of the code, at which the worker of a task may be killed."""
+        """Called at a named point of the code, where the worker of a task may be killed."""
         self.executors.reach(point)
 
 
@@ -55,7 +55,7 @@ class WaveLostError(Exception):
 
 
 class SimStages(TaskStages):
-    """The stages of one wave, which may be lost, or run again after somebody has read what they wrote."""
+    """The stages of one wave, which may be lost, or run again after their output was read."""
 
     def __init__(self, plan: Plan, executors: Executors) -> None:
         super().__init__(plan, executors)
@@ -92,7 +92,7 @@ class SimStages(TaskStages):
 
 @dataclass(slots=True)
 class _KeptWave:
-    """What executors keep of a wave until it is released, and the job that runs for it."""
+    """A wave that executors keep until it is released, and the job that runs for it."""
 
     wave: Wave[list[Output]]
     job: Job | None = None
@@ -102,11 +102,11 @@ class SimEngine:
     """Runs waves and groups.
 
     Args:
-        reading: what its committers read state with.
-        wait: the driver's, for `next_event`.
+        reading: opens the readers by which committers read state.
+        wait: the driver's wait, for `next_event`.
 
     Attributes:
-        waves: what is kept, by wave.
+        waves: wave id -> the wave that is kept.
     """
 
     overlaps = True
@@ -181,7 +181,7 @@ class SimEngine:
             return
         try:
             seconds = next(job.steps, None)
-        except CodecError as error:  # as on Spark, where whatever a job raises makes it a crash
+        except CodecError as error:  # as on Spark, any exception of a job is a crash
             self._events.append(replace(job.crashed, reason=str(error)))
             seconds = None
         except WaveLostError as error:
@@ -196,7 +196,7 @@ class SimEngine:
             self._resume_later(job, seconds)
 
     def _over(self, wave: _KeptWave, event: Event) -> None:
-        """The job tells how it ended, unless somebody has given it up."""
+        """Delivers the event of a job that has ended, unless the job was cancelled."""
         if wave.job is not None and not wave.job.is_over:
             self._events.append(event)
 
@@ -214,7 +214,7 @@ class SimEngine:
 
 
 def _timed(steps: Steps[T]) -> Generator[float, None, T]:
-    """Says how long each step takes."""
+    """Yields how long each step takes; returns the result of the steps."""
     while True:  # bounded by the stages of the plan
         try:
             next(steps)

@@ -1,8 +1,8 @@
-"""Virtual time: everything that happens in a simulation happens in an order drawn from its seed.
+"""Virtual time: all actions of a simulation happen in an order drawn from its seed.
 
-Actors (drivers, engines, the nemesis) run on one real thread. An actor that waits, for an answer of the server or
-for an event, lets time pass, and meanwhile whatever else is due happens, nested in its wait. So every call of
-one actor may fall between any two calls of another.
+Actors (drivers, engines, the nemesis) run on one real thread. An actor that waits, for an answer of the server or for
+an event, lets time pass, and the actions of other actors that fall due run nested in its wait. So every call of one
+actor may fall between any two calls of another.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from state.errors import Interruption
 
 
 class Killed(Interruption):
-    """The process of an actor was ended by SIGKILL: nothing of it runs any more, no handler and no clean-up."""
+    """SIGKILL has ended the process of an actor: no handler and no clean-up runs."""
 
 
 class SimulationStuckError(AssertionError):
-    """More has happened than a run that makes progress needs."""
+    """More actions have run than a run that makes progress needs."""
 
 
 class Timeline:
-    """The clock, what is due, and the story of what has happened.
+    """The clock, the actions that are due, and the story so far.
 
     Args:
-        happenings_max: a bound on everything, so that a livelock is a failure.
+        happenings_max: most actions that may run, so that a livelock is a failure.
 
     Attributes:
         now_s: virtual seconds.
-        story: all that was noted, line by line; equal for equal seeds in every process.
+        story: all notes, line by line; equal for equal seeds in every process.
     """
 
     def __init__(self, happenings_max: int = 20_000) -> None:
@@ -44,7 +44,7 @@ class Timeline:
 
     @property
     def actor(self) -> Any:
-        """The process that acts at this moment; None if nobody does."""
+        """The actor whose action runs now; None if none runs."""
         return self._busy[-1] if self._busy else None
 
     def note(self, text: str) -> None:
@@ -52,19 +52,19 @@ class Timeline:
         self.story.append(f"{self.now_s:.6f} {text}")
 
     def after(self, seconds: float, actor: Any, action: Callable[[], None]) -> None:
-        """Has something happen later; what an actor does never interrupts the same actor."""
+        """Schedules an action for later; an action never interrupts another one of the same actor."""
         self._sequence += 1
         heapq.heappush(self._due, (self.now_s + seconds, self._sequence, actor, action))
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Lets things happen until `until` holds or nothing is due any more."""
+        """Runs due actions until `until` holds or none is left."""
         while not until() and self._step(float("inf")):
             pass
 
     def let_pass(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """An actor waits: what is due meanwhile happens, but nothing of actors that are waiting themselves.
+        """Waits for an actor: runs actions that fall due meanwhile, except of actors that wait themselves.
 
-        `until` ends the wait early once it holds.
+        The wait ends early once `until` holds.
         """
         end_s = self.now_s + seconds
         while not until() and self._step(end_s):

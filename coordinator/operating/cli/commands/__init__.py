@@ -1,4 +1,4 @@
 """Commands of ``txbatch``: their options, and how their result is printed.
 
-A module here defines the functions that `app` registers. What a command does belongs to another room.
+A module here defines functions that `app` registers. The work of a command is done in other packages.
 """

@@ -1,7 +1,7 @@
-"""``txbatch bench``: runs what a source checkout has and an installed package does not include.
+"""``txbatch bench``: runs the benchmark of a source checkout, which an installed package does not include.
 
-The benchmark may also be that of the current folder. It then measures the code of that checkout, not the installed one:
-it times parts of the very version it belongs to.
+The checkout may also be the current folder. The benchmark then measures the code of that checkout, not the installed
+code, since it times parts of its own version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def bench_command(context: typer.Context) -> None:
 def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path | None = None) -> int:
     """Runs the benchmark in a child process and returns its exit code.
 
-    Without `checkout`, the folder that holds our packages counts; without `folder`, the current one is the other place.
+    It looks in `checkout`, by default the folder of our packages, and then in `folder`, by default the current one.
     """
     own = checkout or Path(coordinator.__file__).resolve().parent.parent
     here = (folder or Path.cwd()).resolve()
@@ -52,7 +52,7 @@ def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Pa
         say(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", to=sys.stderr)
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "benchmarks.suite", *arguments],  # -P: not that of the current folder
+        [sys.executable, "-P", "-m", "benchmarks.suite", *arguments],  # -P: not the one in the current folder
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     while True:

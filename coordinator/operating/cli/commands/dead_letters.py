@@ -170,7 +170,7 @@ def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, u
 
 
 def _letter(stored: RedisDeadLetters, topology_id: str, txid: int, number: int) -> DeadLetter:
-    """Returns one letter, which has to be there: a typing error deletes nothing."""
+    """Returns one letter; raises if it is not stored, so that a mistyped id deletes nothing."""
     page = stored.page(after=(txid, number - 1), until_txid=txid, limit=1)
     if not page.letters or page.letters[0].number != number:
         raise no_such_letter(topology_id, (txid, number))

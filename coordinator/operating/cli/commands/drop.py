@@ -15,7 +15,7 @@ from state.troubles import Trouble
 from state.values.shards import SHARDS_MAX
 
 SHOWN = 5
-"""Most keys that a sentence names."""
+"""How many keys a sentence names at most."""
 
 
 @command
@@ -61,7 +61,7 @@ def drop(
 
 
 def keys_left(left: Sequence[str]) -> str:
-    """Returns the end of a sentence that names keys which are not the topology's; "" if there are none."""
+    """Returns the end of a sentence that names keys which do not belong to the topology; "" if there are none."""
     if not left:
         return ""
     more = f" and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
@@ -70,7 +70,7 @@ def keys_left(left: Sequence[str]) -> str:
 
 
 def _found(store: RedisTopology) -> str:
-    """Returns what there is to drop; damaged state can be dropped too, since dropping is its remedy."""
+    """Returns the stored state in words; damaged state is allowed, since dropping is its remedy."""
     try:
         seen = store.overview()
     except StateRefusedError as error:

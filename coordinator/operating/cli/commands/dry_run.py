@@ -67,7 +67,7 @@ def dry_run(
 
 
 def _run_again(topology: Topology, txid: int, server: ServerChoice) -> tuple[Iterator[DryBatch], list[str]]:
-    """Returns the batch of a transaction, and what it was cut from, in words."""
+    """Returns the batch of a transaction, and its input in words."""
     with server.store(topology.topology_id) as store:
         known, before = store.transaction(txid), store.transaction(txid - 1)
         stored = store.look()
@@ -83,7 +83,7 @@ def _run_again(topology: Topology, txid: int, server: ServerChoice) -> tuple[Ite
 def _print_text(
     topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO, *, contained: Sequence[str]
 ) -> None:
-    """Prints each batch once it has run, so that an error follows what it came from."""
+    """Prints each batch once it has run, so that an error follows the batches before it."""
     count = 0
     for line in contained:
         say(f"contained: {line}", to=out)
@@ -97,12 +97,12 @@ def _print_text(
 def _print_json(
     topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO, *, contained: Sequence[str]
 ) -> None:
-    """Prints one line, with all batches up to an error; nothing if no batch was run because of it."""
+    """Prints one line with all batches up to an error; prints nothing if an error occurs before any batch."""
     shown: list[dict[str, Any]] = []
     is_refused = True
     try:
         for batch in batches:
-            shown.append(_plain(batch, fields, limit))  # noqa: PERF401 - an error leaves what came before it
+            shown.append(_plain(batch, fields, limit))  # noqa: PERF401 - keeps the batches before an error
         is_refused = False
     finally:
         if shown or not is_refused:
@@ -150,7 +150,7 @@ def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Ite
 
 
 def _by_state(writes: Sequence[DryWrites], limit: int) -> Iterator[tuple[list[tuple[DryWrites, int]], list[DryWrites]]]:
-    """Yields of each state what is shown, with the number of changes, and the parts that a limit leaves out."""
+    """Yields, for each state, the shown parts with their limits of changes, and the parts that are left out."""
     for _, parts in groupby(writes, key=lambda each: (each.component_id, each.state)):
         room, shown, left = limit, list[tuple[DryWrites, int]](), list[DryWrites]()
         for part in parts:

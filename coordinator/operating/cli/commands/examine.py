@@ -1,7 +1,7 @@
 """``txbatch doctor`` and ``txbatch verify``: print what an examination has found.
 
-The one examines server, Spark, machine and code before a run; the other what a server holds of a topology: whether it
-is whole, and with a refold whether it is right.
+`doctor` examines server, Spark, machine and code before a run. `verify` examines a stored topology: whether it is whole
+and, with a refold, whether it is right.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def verify(
 def _to_refold(
     topology_id: str, target: str | None, parameters: Sequence[str] | None, engine: EngineOptions
 ) -> tuple[Topology, Refold] | None:
-    """Returns the topology to refold and what refolds it, None without ``--refold``."""
+    """Returns the topology to refold and the function that refolds it; None without ``--refold``."""
     if target is None:
         if parameters:
             raise TopologyError("-p is for the factory of --refold, which was not given; leave it out, or give both")

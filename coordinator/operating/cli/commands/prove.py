@@ -75,7 +75,7 @@ def _made(target: str, parameters: Sequence[str] | None) -> Topology | PlainTopo
 
 
 def _progress(seeds: int) -> Callable[[int], None]:
-    """Returns what is called after each seed; it says now and then how many were played."""
+    """Returns a function to call after each seed; it prints at intervals how many seeds were played."""
     played, said_s = 0, time.monotonic()
 
     def progress(_seed: int) -> None:

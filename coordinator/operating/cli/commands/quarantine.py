@@ -154,7 +154,7 @@ def _dropped(
 ) -> list[int]:
     """Drops the records and returns their txids.
 
-    Refused if one was dropped or republished by somebody else since it was looked at.
+    Raises TopologyError if the user does not confirm, or a record was dropped or republished since it was read.
     """
     topology_id = store.keys.topology_id
     shown = ", ".join(str(record.txid) for record in records)

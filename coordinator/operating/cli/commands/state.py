@@ -91,7 +91,7 @@ def get_state(
 
 
 def _text_of(argument: str) -> str:
-    """Returns what was typed, which is UTF-8 even where the locale is not; its bytes arrive as surrogates then."""
+    """Returns the typed text, which is UTF-8 even in another locale, where its bytes arrive as surrogates."""
     try:
         return argument.encode("utf-8", "surrogateescape").decode()
     except UnicodeError:
@@ -258,10 +258,10 @@ def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
 
 @contextmanager
 def _destination(output: Path | None) -> Iterator[IO[bytes]]:
-    """Yields a file that can be begun again; what it holds becomes visible only if the block ends well."""
+    """Yields a file that can be rewritten from its start; its content becomes visible only if the block succeeds."""
     if output is not None and output.is_dir():
         raise TopologyError(f"{str(output)!r} cannot be written: it is a folder; name a file")
-    if output is None or (output.exists() and not output.is_file()):  # a pipe or a device is written to, not replaced
+    if output is None or (output.exists() and not output.is_file()):  # a pipe or a device cannot be replaced
         with tempfile.TemporaryFile() as spool, nullcontext() if output is None else output.open("wb") as target:
             yield spool
             spool.seek(0)

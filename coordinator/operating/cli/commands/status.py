@@ -36,7 +36,7 @@ STORED = (
     *("topology_id", "committed_txid", "generation", "fence", "topology", "source_fingerprint", "metadata_count"),
     *("quarantined_count", "last_receipt", "is_dropping", "durable"),
 )
-"""What --json shows of what is stored."""
+"""Stored fields that --json shows."""
 
 
 @command
@@ -127,9 +127,9 @@ def watch_status(
     as_json: bool,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Shows a topology until its run has ended, or was never there; Ctrl-C ends it too.
+    """Shows a topology until its run has ended, or once if none is running; Ctrl-C ends it too.
 
-    Once it was looked at, a server that is away is waited for.
+    After the first look, it waits for a server that is away.
     """
     screen = console()
     try:
@@ -161,8 +161,8 @@ def _repeat(
 
 
 def _look_again(look: Callable[[], TopologyOverview], sleep: Callable[[float], None]) -> TopologyOverview:
-    """Looks at a topology that was there a moment ago; waits for a server that is away."""
-    while True:  # the reader decides how long
+    """Looks at a topology again; waits for a server that is away."""
+    while True:  # until the reader gives up
         try:
             return look()
         except StateUnreachableError as error:

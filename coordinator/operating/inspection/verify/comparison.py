@@ -18,17 +18,17 @@ SUBJECT = "refold"
 
 @dataclass(frozen=True, slots=True)
 class Refolded:
-    """The outcome of a refold; `moved` are metadata fields of committed transactions that name other input."""
+    """The result of a refold; `moved` holds the metadata fields of committed transactions that name other input."""
 
     state: StateImage
     moved: tuple[str, ...] = ()
 
 
 def compare(keys: Keys, stored: StateImage, refold: Refolded) -> list[Finding]:
-    """Returns the differences between what is stored and its refold up to the same txid.
+    """Returns the differences between the stored topology and its refold up to the same txid.
 
-    States are compared only if both have read the input up to the same position: otherwise they are answers to
-    different questions.
+    States are compared only if both sides have read the input up to the same position: otherwise a difference would
+    mean nothing.
     """
     refolded = refold.state
     committed = int(stored.committed)
@@ -61,7 +61,7 @@ def compare(keys: Keys, stored: StateImage, refold: Refolded) -> list[Finding]:
 
 
 def check_same_topology(change: TopologyChange) -> list[Finding]:
-    """Returns how the topology to refold differs from the one that is stored; other states cannot be compared."""
+    """Returns how the topology to refold differs from the stored one; fails if it has other states."""
     remedy = "give the factory and the parameters of the last run"
     if change.states:
         found = f"the factory's topology has other states than the stored one: {first_few(change.states)}"
@@ -112,7 +112,7 @@ def _differences(stored: Content, refolded: Content) -> Iterator[str]:
 
 
 def _list_differences(stored: tuple[bytes, ...], refolded: tuple[bytes, ...]) -> Iterator[str]:
-    """Yields items that only one of the lists has, or, if both have the same, the first place of another order."""
+    """Yields items that only one list has or, if both have the same items, the first index where the order differs."""
     surplus, missing = Counter(stored) - Counter(refolded), Counter(refolded) - Counter(stored)
     for word, items in (("surplus", surplus), ("missing", missing)):
         for item in sorted(items):

@@ -19,7 +19,7 @@ from state.values.state_kind import MAX_INTEGER, FieldType, StateKind, ValueType
 from state.values.value_form import decode_stored
 
 SHOWN = 5
-"""Most items that one finding names."""
+"""How many items one finding names at most."""
 
 
 def restore(keys: Keys) -> str:
@@ -30,21 +30,21 @@ def restore(keys: Keys) -> str:
 
 
 class PartCheck:
-    """Collects the findings about one part, which is their subject."""
+    """Collects the findings about one subject."""
 
     def __init__(self, keys: Keys, subject: str) -> None:
         self.keys, self._subject = keys, subject
         self._findings: list[Finding] = []
 
     def damaged(self, found: object, why: str, remedy: str = "") -> None:
-        """Adds a finding that has to be fixed; if no remedy is given, by restoring what was stored."""
+        """Adds a finding that has to be fixed; the default remedy is to restore the server's data."""
         self._findings.append(fail(self._subject, str(found), why, remedy or restore(self.keys)))
 
     def doubtful(self, found: str, why: str, remedy: str) -> None:
         self._findings.append(warn(self._subject, found, why, remedy))
 
     def findings(self, sound: str = "") -> list[Finding]:
-        """Returns what was found, or one finding that says in which way all is well; none if there is no such text."""
+        """Returns the findings; if there are none, one good finding with the text `sound`, unless that is empty."""
         return self._findings or ([ok(self._subject, sound)] if sound else [])
 
 
@@ -77,7 +77,7 @@ def first_few(items: Iterable[object]) -> str:
 
 
 def bytes_shown(stored: bytes | None) -> str:
-    """Returns the beginning of a stored value, quoted; None is nothing."""
+    """Returns the beginning of a stored value, quoted; "nothing" for None."""
     return "nothing" if stored is None else repr(one_line(stored[:60].decode("utf-8", "backslashreplace"), 60))
 
 
@@ -87,9 +87,9 @@ _WITH_FIELDS = (StateKind.HASH, StateKind.SORTED_SET, StateKind.SET)
 
 
 def check_keys(keys: Keys, found: Iterable[StoredKey], owned: OwnedKeys) -> list[Finding]:
-    """Returns what is wrong with the keys below a topology's tag, or one finding that says how many there are.
+    """Returns the faults of the keys below a topology's tag, or one finding with their number.
 
-    Each is the topology's own, of the right type, and expires only if it was declared to.
+    Each key has to belong to the topology, have the right type, and expire only if it is declared to.
     """
     check, declared = PartCheck(keys, "keys"), owned.states
     own, foreign, former, mistyped, telling = record_types(keys), Faults(), Faults(), Faults(), Faults()
@@ -157,7 +157,7 @@ class ValuesCheck:
             self._check_value = partial(_no_entry, self._check_value)
 
     def check(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        """Takes in some entries; an entry may be given twice."""
+        """Checks some entries; an entry may be given twice."""
         has_fields, has_values = self._state.kind in _WITH_FIELDS, self._state.kind is not StateKind.SET
         for field, value in entries:
             self._count += 1
@@ -168,7 +168,7 @@ class ValuesCheck:
                 self._faults.add(f"{at} {bytes_shown(value)}, {fault}")
 
     def findings(self) -> list[Finding]:
-        """Returns what was found; called once, after the last piece."""
+        """Returns the findings; called once, after the last piece."""
         check, state = PartCheck(self._keys, "values"), self._state
         shown = f"{state.kind.value} {self._keys.state(state.name)!r}"
         if self._faults:
@@ -178,7 +178,7 @@ class ValuesCheck:
 
 
 def check_last_ids(keys: Keys, last_ids: Mapping[str, str], committed: int) -> list[Finding]:
-    """Returns which streams have had an id above those of committed transactions; by name -> the last one."""
+    """Returns the streams whose last id lies above the committed transactions, given name -> last id."""
     check = PartCheck(keys, "values")
     ahead = first_few(
         f"{keys.state(name)!r} has had {last}"
@@ -229,7 +229,7 @@ def _no_json(stored: bytes) -> str:
 
 
 def _not_in_form(declared: FieldType, stored: bytes) -> str:
-    """Returns what is wrong with a date, or a tuple."""
+    """Returns the fault of a stored date or tuple; "" if it has the declared form."""
     try:
         decode_stored(stored, declared, "")
     except StateRefusedError:

@@ -1,4 +1,4 @@
-"""Checks what every topology has on record: its control record, receipts and history, and what was set aside. Pure."""
+"""Checks the records of a topology: control, metadata, shards, receipts, history, quarantine and dead letters. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WHY_HISTORY = (
 
 
 def check_control(keys: Keys, records: StoredRecords, *, known_formats: Sequence[str]) -> list[Finding]:
-    """Returns what is wrong with the control record, or one finding that says what it holds."""
+    """Returns the faults of the control record, or one finding with its content."""
     check, control = PartCheck(keys, "control"), records.control
     if records.kinds.get(keys.control) == MISSING:
         check.damaged(
@@ -80,9 +80,9 @@ def check_control(keys: Keys, records: StoredRecords, *, known_formats: Sequence
 
 
 def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords, staged_chain: str) -> list[Finding]:
-    """Returns what is wrong with the record of a shard, or one finding that says what it has applied.
+    """Returns the faults of a shard's record, or one finding with the txid that it has applied.
 
-    `staged_chain` is that of what it has staged. While a run commits, a shard may be one group behind for a moment.
+    `staged_chain` is the chain of its staged group. While a run commits, a shard may be one group behind for a moment.
     """
     check, own, chain = PartCheck(keys, "shard"), shard.control, chain_of(home.metadata)
     committed, decided = own.get("committed", ""), home.control.get("committed", "")
@@ -122,7 +122,7 @@ def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords, staged_ch
 
 
 def check_places(keys: Keys, misplaced: Sequence[tuple[str, bytes]]) -> list[Finding]:
-    """Returns what is wrong with where the fields of a state lie; nothing if all are on their own shards."""
+    """Returns a finding about fields of a state on wrong shards; nothing if all are on their own shards."""
     if not misplaced:
         return []
     check = PartCheck(keys, "places")
@@ -136,9 +136,9 @@ def check_places(keys: Keys, misplaced: Sequence[tuple[str, bytes]]) -> list[Fin
 
 
 def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:
-    """Returns what is wrong with the receipts, or one finding that says which range is complete.
+    """Returns the faults of the receipts, or one finding with the complete range.
 
-    There is one for each txid that has to have one; their groups are in order and do not overlap.
+    Each kept txid has to have a receipt, and the receipts' groups have to be in order, without overlap.
     """
     committed = stored_number(records, "committed")
     if committed is None:
@@ -171,10 +171,10 @@ def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:
 def check_history(
     keys: Keys, records: Iterable[tuple[str, bytes]], receipts: Mapping[str, str], history_from: str
 ) -> list[Finding]:
-    """Returns what is wrong with the history, or one finding that says how long it is.
+    """Returns the faults of the history, or one finding with its length.
 
-    Each record can be read, and its receipt is the one that is stored as such. The records may have been read later
-    than the receipts, and `history_from`, the lowest txid that may have a record, after the records.
+    Each record has to be readable, with the same receipt as the stored one. The records may have been read after the
+    receipts, and `history_from`, the lowest txid that may have a record, after the records.
     """
     check, faults, seen = PartCheck(keys, "history"), Faults(), set[str]()
     for txid, record in records:
@@ -201,9 +201,9 @@ def check_history(
 
 
 def check_aside(keys: Keys, quarantined: Mapping[str, bytes], letters: Iterable[tuple[bytes, bytes]]) -> list[Finding]:
-    """Returns what is wrong with what was set aside, or one finding that says how much there is; none for nothing.
+    """Returns the faults of quarantined batches and dead letters, or one finding with their numbers, if there are any.
 
-    Quarantined batches are records by txid, letters are members with their scores, all as stored.
+    `quarantined` is txid -> record, `letters` are members with their scores, all as stored.
     """
     check, faults, letter_count = PartCheck(keys, "set aside"), Faults(), 0
     for txid, packed in quarantined.items():
@@ -229,7 +229,7 @@ def check_aside(keys: Keys, quarantined: Mapping[str, bytes], letters: Iterable[
 
 
 def stored_number(records: StoredRecords, field: str) -> int | None:
-    """Returns a number in the control record, None if it holds none."""
+    """Returns a number in the control record; None if the field does not hold one."""
     text = records.control.get(field, "")
     return int(text) if NUMBER.fullmatch(text) else None
 
@@ -281,7 +281,7 @@ def _parsed_receipts(check: PartCheck, records: StoredRecords) -> dict[int, Rece
 
 
 def _misfit(txid: int, receipts: dict[int, Receipt], first_kept: int) -> str:
-    """Returns how a receipt contradicts itself or its neighbour below, "" if it does not."""
+    """Returns how a receipt contradicts itself or the receipt below it; "" if it does not."""
     own = receipts[txid]
     if not own.first_txid <= txid <= own.last_txid:
         return f"txid {txid} was published with txids {own.first_txid} to {own.last_txid}, which do not hold it"
@@ -301,7 +301,7 @@ _WHY_CHAIN = "a run could not tell where the missing transaction begins: the nex
 
 
 def check_metadata(keys: Keys, records: StoredRecords) -> list[Finding]:
-    """Returns what is wrong with the metadata, or one finding that says how much there is."""
+    """Returns the faults of the metadata, or one finding with the number of fields."""
     check = PartCheck(keys, "metadata")
     found_sum, stored_sum = MetadataSum(records.metadata), records.control.get("metadata_sum", "")
     if str(found_sum) != stored_sum:
@@ -327,7 +327,7 @@ def check_metadata(keys: Keys, records: StoredRecords) -> list[Finding]:
 
 
 def _check_chain(check: PartCheck, metadata: Mapping[str, Any], committed: int) -> None:
-    """Runs the checks that a start makes of the metadata, unless a txid is too large to be compared on the server."""
+    """Applies the checks of a run's start to the metadata, unless a txid is too large to be compared on the server."""
     scopes: dict[str, dict[int, Any]] = {}
     for field, value in metadata.items():
         scope, txid = parse_metadata_field(field)
@@ -361,5 +361,5 @@ def _check_chain(check: PartCheck, metadata: Mapping[str, Any], committed: int) 
 
 
 def _without_remedy(error: StateRefusedError) -> str:
-    """Returns an error's message without its last part: the finding has a remedy of its own."""
+    """Returns an error's message without its remedy: the finding has its own."""
     return str(error).rpartition("; ")[0] or str(error)

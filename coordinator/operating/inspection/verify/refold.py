@@ -1,8 +1,8 @@
 """Computes a topology's state again, from its input, on a scratch server (driver).
 
 A refold is an ordinary run under another topology id, on a private server in a temporary folder that is deleted
-afterwards. It ends after the transaction that the original has committed last. It never touches the original, and
-tells the spout's committer nothing, so nothing is acknowledged upstream. What bolts do outside declared state they do
+afterwards. It ends after the transaction that the original has committed last. It never touches the original, and does
+not notify the spout's committer, so nothing is acknowledged upstream. Effects of bolts outside declared state happen
 again, as at every replay.
 """
 
@@ -41,7 +41,7 @@ SCRATCH_PREFIX = "refold-"
 
 
 class Runner(Protocol):
-    """Runs a topology to the end of its options, with its state on the server of that address."""
+    """Runs a topology up to the last txid of its options, with its state on the server at an address."""
 
     def __call__(
         self, topology: Topology, url: str, options: RunOptions, observers: Sequence[Observer] = (), /
@@ -49,7 +49,7 @@ class Runner(Protocol):
 
 
 ScratchServer = Callable[[], AbstractContextManager[str]]
-"""Opens a server that holds nothing, and gives its address."""
+"""Opens an empty server, and returns its address."""
 
 
 def refuse_unrepeatable(topology: Topology) -> None:
@@ -94,9 +94,9 @@ def refold(
     run_to: Runner,
     server: ScratchServer,
 ) -> Refolded:
-    """Computes states again, each from the transaction at which it began to the one that was committed last.
+    """Computes states again, each from its first transaction to the last committed one.
 
-    The topology is as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
+    The topology comes from its factory, and has passed `refuse_unrepeatable`.
 
     Raises:
         TransactionError: the run failed; see `coordinator.run.run`.
@@ -127,9 +127,9 @@ def recomputed(
 def moved_input(
     topology: Topology, stored: Mapping[str, bytes], refolded: Mapping[str, bytes], last_txid: int
 ) -> tuple[str, ...]:
-    """Returns metadata fields of committed transactions that say they have read something else.
+    """Returns the metadata fields of committed transactions whose input differs.
 
-    What is pending was cut from input still to be read, and what the spout noted is not a position.
+    Pending transactions are left out, since their input is still to be read, and so are notes of the spout.
     """
     ours, theirs = _settled(stored, last_txid), _settled(refolded, last_txid)
     fields = [field for field in sorted(ours.keys() | theirs.keys()) if ours.get(field) != theirs.get(field)]
@@ -203,11 +203,11 @@ def on_this_machine(factory_module: str, *, master: str, conf: Mapping[str, str]
 
 STALL_MIN_S = 60.0
 TIMEOUTS_WAITED = 3
-"""Message timeouts without a commit before the source is taken to be empty: an attempt may fail, and be tried again."""
+"""Message timeouts without a commit after which the source counts as empty; failed attempts are tried again before."""
 
 
 def stall_after_s(message_timeout_s: float) -> float:
-    """Returns how long a refold may commit nothing, in seconds."""
+    """Returns how many seconds a refold may go without a commit."""
     return max(STALL_MIN_S, TIMEOUTS_WAITED * message_timeout_s)
 
 

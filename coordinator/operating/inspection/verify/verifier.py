@@ -1,7 +1,7 @@
-"""Reads what a server holds of a topology, and has every part of it checked (driver).
+"""Reads a stored topology from its server, and applies every check (driver).
 
-Records are read at one moment. Keys and values are checked as they are met: each must be sound at any moment, so it
-does not matter that a run commits meanwhile. What is compared with a refold is read at one moment again.
+Records are read at one moment. Keys and values are checked one by one: each must be sound at any moment, so a run may
+commit meanwhile. States to compare with a refold are again read at one moment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
 _COMPARED_BY = {"control", "keys", "metadata", "receipts"}
-"""Subjects that have to be sound: they say up to where to recompute, and what to compare."""
+"""Subjects that have to be sound for a refold: they determine how far to recompute, and what to compare."""
 
 FINDS = (
     "finds: control record, metadata, receipts and history lost, unreadable or in contradiction; metadata added or "
@@ -62,7 +62,7 @@ REFOLD_FINDS_NOT = (
 )
 
 Refold = Callable[[StateImage, list[DescribedState]], Refolded]
-"""Computes the state of the original again, and returns the states asked for."""
+"""Computes the original's states again, and returns the requested ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class Verification:
     """The result of a verification.
 
     Attributes:
-        committed: the last committed txid when it was read; None if it cannot be read.
-        findings: in the order of the checks.
-        can_and_cannot: what such a verification finds, and what it does not.
+        committed: the last committed txid at that time; None if it cannot be read.
+        findings: the findings, in the order of the checks.
+        can_and_cannot: what such a verification can find, and what it cannot.
     """
 
     topology_id: str
@@ -96,9 +96,9 @@ class Verifier:
         """Checks everything that can be checked, and with a topology and its refold compares the states.
 
         Raises:
-            TopologyError: nothing is stored, or the topology is another one.
-            StateRefusedError: the server refuses a command.
-            StateUnreachableError: no answer.
+            TopologyError: the topology is not stored.
+            StateRefusedError: the server refuses a command, or the topology was dropped or imported meanwhile.
+            StateUnreachableError: the server does not answer.
             TransactionError: the refold failed.
         """
         records = self._stored.records()
@@ -136,9 +136,9 @@ class Verifier:
     def _add_types(
         self, redis_types: dict[str, str], shard: Keys, found: Iterable[StoredKey], owned: OwnedKeys
     ) -> None:
-        """Adds the types of a shard's keys, under the names that their states have in a topology of one slot.
+        """Adds the types of a shard's keys, under the keys that their states would have in a single slot.
 
-        Of a state that has two types in two shards, the one that was not declared counts, so that it is reported.
+        If a state has different types on two shards, the undeclared type is kept, so that it is reported.
         """
         for each in found:
             key = self._keys.state(shard.state_name(each.key))
@@ -153,7 +153,7 @@ class Verifier:
         return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
 
     def _history_findings(self, records: StoredRecords, kinds: Mapping[str, str]) -> list[Finding]:
-        """Checks the history, unless its key has another type, which was found already."""
+        """Checks the history, unless its key has another type, which is reported already."""
         has_history = kinds.get(self._keys.history, HASH) == HASH and records.control.get("format") in FORMATS
         if not has_history or "history_from" not in records.control:
             return []
@@ -161,7 +161,7 @@ class Verifier:
         return check_history(self._keys, found.items(), records.receipts, self._stored.history_from())
 
     def _aside_findings(self, kinds: Mapping[str, str]) -> list[Finding]:
-        """Checks what was set aside, unless its key has another type, which was found already."""
+        """Checks quarantined batches and dead letters, unless a key has another type, which is reported already."""
         keys = self._keys
         has_batches = kinds.get(keys.quarantine) == HASH
         has_letters = kinds.get(keys.state(DEAD_LETTERS_STATE)) == StateKind.SORTED_SET.value
@@ -169,9 +169,9 @@ class Verifier:
         return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
 
     def _of_declared_kind(self, kinds: Mapping[str, str], owned: OwnedKeys) -> dict[str, list[str]]:
-        """Returns state -> its name, or those of its parts, where the key is missing or of the declared type.
+        """Returns state -> its name, or the names of its parts, for keys that are missing or of the declared type.
 
-        Only their content can be read.
+        The content of other keys cannot be read.
         """
         sound: dict[str, list[str]] = {}
         for name, state in sorted(owned.states.items()):
@@ -195,7 +195,7 @@ class Verifier:
         return [*found, *self._last_id_findings(names)] if state.kind is StateKind.STREAM else found
 
     def _last_id_findings(self, names: list[str]) -> list[Finding]:
-        """Compares the last ids of streams with what is committed, read after them: a run may be committing."""
+        """Compares the last ids of streams with the committed txid, which is read later, since a run may commit."""
         positions = {name: self._stored.position(name) for name in names}
         last_ids = {name: position.last_id for name, position in positions.items() if position is not None}
         committed = stored_number(self._stored.records(), "committed")
@@ -209,7 +209,7 @@ class Verifier:
         findings: list[Finding],
         states: Mapping[str, DescribedState],
     ) -> tuple[list[Finding], bool]:
-        """Compares with a refold, unless one would prove nothing; returns what was found, and whether it was made."""
+        """Compares with a refold, unless it would prove nothing; returns the findings, and whether it was made."""
         why_not = self._why_not_refolded(records, findings)
         if why_not is not None:
             return [why_not], False
@@ -234,7 +234,7 @@ class Verifier:
         return [*changed, *compare(self._keys, stored, refold(stored, compared))], True
 
     def _why_not_refolded(self, records: StoredRecords, findings: list[Finding]) -> Finding | None:
-        """Returns why a refold would prove nothing: what is stored is too damaged, or was not read in order."""
+        """Returns why a refold would prove nothing: records are damaged, or batches were committed out of order."""
         found = "the state was not recomputed"
         blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
         if blocking:

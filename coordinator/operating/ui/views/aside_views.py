@@ -1,4 +1,4 @@
-"""The pages of what was set aside, newest first: refused tuples, and batches that failed on every attempt."""
+"""The pages of dead letters and of quarantined batches, newest first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TRACEBACK_LINES = 60
 
 @dataclass(frozen=True, slots=True)
 class LetterRow:
-    """A refused tuple; `letter_id` is as `txbatch dead-letters` names it."""
+    """A refused tuple; `letter_id` is its id in `txbatch dead-letters`."""
 
     letter_id: str
     txid: int
@@ -34,7 +34,7 @@ class LetterRow:
 
 @dataclass(frozen=True, slots=True)
 class LettersView:
-    """A page of dead letters, of `stored` in all; `newer` and `older` are queries of other pages, "" for none."""
+    """A page of dead letters; `stored` is their total number, `newer` and `older` are queries of other pages or ""."""
 
     heading: Heading
     stored: str
@@ -66,13 +66,13 @@ def _letter_row(letter: DeadLetter) -> LetterRow:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineRow:
-    """A batch that was set aside; `txid` is of the transaction that was committed empty in its place."""
+    """A quarantined batch; `txid` is the transaction that was committed empty in its place."""
 
     txid: int
     at: ShownTime
     place: str
     attempts: str
-    reason: str  # of the last failure, as are tuple and traceback, "" where there is none
+    reason: str  # reason, tuple and traceback are of the last failure; "" without one
     tuple_text: str
     traceback: str
     contained: tuple[str, ...]
@@ -85,7 +85,7 @@ class QuarantineView:
 
 
 def quarantine_view(heading: Heading, found: Sequence[QuarantineRecord], clock: Clock) -> QuarantineView:
-    """Returns the quarantine."""
+    """Returns the page of quarantined batches."""
     return QuarantineView(heading, tuple(_quarantine_row(record, clock) for record in reversed(found)))
 
 

@@ -1,4 +1,4 @@
-"""What each component of a run has done, the slowest first, how much it takes a second, and the graph with its flow."""
+"""The figures and rates of a run's components, the slowest first, and the graph with its flow."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class FlowRate:
 
 
 class FlowRates:
-    """Compares the totals that runs report at each look; used by one thread at a time, once per look."""
+    """Computes rates from the totals that runs report; used by one thread at a time, once per look."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, tuple[str, deque[tuple[float, dict[str, ComponentFigures]]]]] = OrderedDict()
 
     def of(self, topology_id: str, pulse: RunPulse) -> dict[str, FlowRate]:
-        """Notes what a run has reported, and returns the rates of its components; none at the first look."""
+        """Records a run's totals, and returns the rates of its components; none at the first look."""
         fence, looks = self._seen.pop(topology_id, ("", deque()))
         if fence != pulse.run.fence:
             looks = deque()
@@ -61,9 +61,9 @@ class ComponentRow:
     """A component in the table.
 
     Attributes:
-        rate: tuples a second, taken or, by a spout, emitted; "—" until two looks have been compared.
-        failed, refused: tuples of failed attempts, and dead letters.
-        share: part of the run's whole busy time; `bar` shows it.
+        rate: tuples per second, received or, for a spout, emitted; "—" at the first look.
+        failed, refused: numbers of tuples in failed attempts, and of dead letters.
+        share: the component's part of the run's busy time; `bar` shows it.
     """
 
     name: str
@@ -104,7 +104,7 @@ def _row(component_id: str, done: ComponentFigures, rate: FlowRate | None, busy_
 def graph_of(
     topology_id: str, description: str, components: Mapping[str, ComponentFigures], rates: Mapping[str, FlowRate]
 ) -> str | None:
-    """Returns a topology's graph and what flows through it as text, None if its description cannot be read."""
+    """Returns a topology's graph with its flow as text; None if its description cannot be read."""
     picture = picture_of_description(topology_id, description)
     if picture is None:
         return None
@@ -128,7 +128,7 @@ def _note(done: ComponentFigures, rate: FlowRate | None, *, is_spout: bool) -> s
 
 
 def _edge_rates(picture: TopologyPicture, rates: Mapping[str, FlowRate]) -> dict[tuple[str, str, str], str]:
-    """Returns the flow of each edge that is the only one of its component; of several, the pulse has only the sum."""
+    """Returns the flow of edges that are the only one into their component; the pulse has only the sum of several."""
     by_target: dict[str, list[tuple[str, str, str]]] = {}
     for edge in picture.edges:
         by_target.setdefault(edge.target, []).append((edge.source, edge.target, edge.stream_id))

@@ -1,4 +1,4 @@
-"""The first page, the topologies of a server; and the heading of the pages of each."""
+"""The first page, with the topologies of a server, and the heading of each topology's pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.records.topology_overview import ListedTopology, TopologyOverview
 
 @dataclass(frozen=True, slots=True)
 class TopologyRow:
-    """A topology in the list; rates are a second, and an unreadable one has no page."""
+    """A topology in the list; rates are per second, and an unreadable topology has no page."""
 
     name: str
     state: str
@@ -33,7 +33,7 @@ class TopologyRow:
 
 @dataclass(frozen=True, slots=True)
 class TopologiesView:
-    """The list, by id; the summary says how many need a look."""
+    """The list, by id; the summary counts running topologies and those in trouble."""
 
     rows: tuple[TopologyRow, ...]
     summary: str
@@ -91,12 +91,12 @@ def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A topology's name, and what its run is doing.
+    """A topology's name, and the state of its run.
 
     Attributes:
         story: where it runs and since when, or how it ended.
-        alarm: what needs attention; "" for nothing.
-        quarantined, dead_letters: how many there are, for the links.
+        alarm: a problem that needs attention; "" if there is none.
+        quarantined, dead_letters: their numbers, for the links.
     """
 
     topology_id: str

@@ -1,4 +1,4 @@
-"""The page of one topology: its run, what flows, what is in flight, how long things take, what failed."""
+"""The page of one topology: its run, flow, attempts in flight, durations and failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from state.records.topology_overview import TopologyOverview
 from state.records.transaction_story import LOWER_FAILED
 
 WINDOW_STATES = ("processing", "processed", "committing")
-"""States of attempts that samples have; the pulse's window also has those that are only waiting."""
+"""States of attempts in samples; the pulse's window also has waiting attempts."""
 WINDOW_ORDER = ("waiting", *WINDOW_STATES)
 
 
@@ -31,7 +31,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """How many attempts failed for one reason, in the words of `txbatch inspect`; the bar compares it with the top."""
+    """The number of attempts that failed for one reason, named as by `txbatch inspect`; the bar compares numbers."""
 
     kind: str
     count: str
@@ -60,12 +60,12 @@ class TopologyView:
     """One topology.
 
     Attributes:
-        graph: None if its description cannot be read.
-        window: how many attempts are in flight in each state.
-        charts: of the last minutes; `charts_told` describes them.
-        components: the slowest first.
-        failures: the most frequent first.
-        run, stored: names and texts.
+        graph: the graph as text; None if the description cannot be read.
+        window: (state, number of attempts in flight).
+        charts: charts of the last minutes; `charts_told` is the time they cover.
+        components: rows of the components, the slowest first.
+        failures: rows of the failures, the most frequent first.
+        run, stored: (name, text) of figures about the run and about stored records.
         untold: why there are no figures; "" if there are.
     """
 
@@ -85,7 +85,7 @@ class TopologyView:
 
 
 def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: Clock) -> TopologyView:
-    """Returns the page of a topology; there are no rates of its components at the first look."""
+    """Returns the page of a topology; `rates` is empty at the first look."""
     heading, pulse = heading_of(seen, clock), seen.pulse
     if pulse is None:
         graph = graph_of(seen.topology_id, seen.topology, {}, {})
@@ -132,7 +132,7 @@ def _figures(seen: TopologyOverview) -> tuple[Figure, ...]:
 
 
 def _window(figures: RunFigures) -> list[tuple[str, int]]:
-    """Returns the states in the order of an attempt's life; one that this version does not know comes last."""
+    """Returns the states in the order of an attempt's life; states that this version does not know come last."""
     known = [(state, figures.window.get(state, 0)) for state in WINDOW_ORDER]
     return known + [(words.name(state), count) for state, count in figures.window.items() if state not in WINDOW_ORDER]
 
@@ -230,5 +230,5 @@ def _window_chart(samples: Sequence[PulseSample], figures: RunFigures, clock: Cl
 
 
 def _spread(spread: Spread) -> tuple[str, str]:
-    """Returns the median, and what 95 % do not exceed."""
+    """Returns the median, and the value that 95 % do not exceed."""
     return (brief(spread.p50), f"95 %: {brief(spread.p95)}") if spread.count else (words.UNKNOWN, "")

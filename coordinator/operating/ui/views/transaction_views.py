@@ -1,4 +1,4 @@
-"""The pages of transactions: the history of a topology, newest first, and one transaction with all that is known."""
+"""The pages of transactions: the history of a topology, newest first, and one transaction with all its records."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class TransactionRow:
     """A committed transaction.
 
     Attributes:
-        group, attempt_id: from its receipt; the rest is what its run has reported.
+        group, attempt_id: from its receipt; the other fields are from its run's reports.
         why: why earlier attempts failed, or that nothing was reported.
-        is_failed: one of them failed for a reason of its own.
-        took: from the first cut to the commit.
+        is_failed: whether an attempt failed for a reason of its own.
+        took: time from the first cut to the commit.
     """
 
     txid: int
@@ -81,7 +81,7 @@ class TransactionRow:
 
 @dataclass(frozen=True, slots=True)
 class TransactionsView:
-    """A page of the history: `kept` says which are kept, `none` why there are no rows."""
+    """A page of the history; `kept` says which transactions are kept, `none` why there are no rows."""
 
     heading: Heading
     tabs: tuple[Tab, ...]
@@ -95,7 +95,7 @@ class TransactionsView:
 def transactions_view(
     heading: Heading, page: TransactionPage, *, choice: StoryChoice, before: int | None, clock: Clock
 ) -> TransactionsView:
-    """Returns a page of the history: of the chosen transactions, those below `before`, or the newest."""
+    """Returns a page of the history: the chosen transactions below `before`, or the newest ones."""
     return TransactionsView(
         heading=heading,
         tabs=tuple(Tab(text, _query(each), each is choice) for each, text in CHOICES.items()),
@@ -133,7 +133,7 @@ def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
         attempt_id = f"{receipt.attempt_id:016x}"
         is_alone = receipt.first_txid == receipt.last_txid
         group = "alone" if is_alone else f"{receipt.first_txid:,} to {receipt.last_txid:,}"
-    if story is None or not story.committed_at:  # how an earlier run failed says nothing of the commit
+    if story is None or not story.committed_at:  # failures of an earlier run do not describe the commit
         return TransactionRow(found.txid, group, attempt_id, why="not kept" if receipt is None else "not reported")
     kinds = list(dict.fromkeys(words.name(each.failed) for each in story.attempts if each.failed))
     notes = ["set aside"] if story.set_aside else []
@@ -172,10 +172,10 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class FlowRow:
-    """What a component did for one attempt."""
+    """The figures of a component for one attempt."""
 
     name: str
-    taken: tuple[tuple[str, str], ...]  # by the edge they arrived on
+    taken: tuple[tuple[str, str], ...]  # by edge
     emitted: tuple[tuple[str, str], ...]  # by stream
     refused: str
     busy: str
@@ -186,14 +186,14 @@ class TransactionView:
     """One transaction.
 
     Attributes:
-        state, story: how far it is, in a word and in a sentence.
-        exact: what the commit itself has kept: names and texts.
-        contained: what it was cut from, in the words of its source; contained_note says why there is nothing.
+        state, story: its state, in a word and in a sentence.
+        exact: (name, text) of facts that the commit has stored.
+        contained: its input, in the words of its source; contained_note says why it is empty.
         previous, following: txids of its neighbours; 0 for none.
-        told, attempts, chart, flow: what its run has reported; untold says why it has not.
+        told, attempts, chart, flow: from its run's reports; untold says why there are none.
         attempts_note: whether these are only the last attempts.
-        flow_note: for which attempt components did that.
-        quarantined: its batch is in the quarantine.
+        flow_note: which attempt the flow is of.
+        quarantined: whether its batch is in the quarantine.
     """
 
     heading: Heading

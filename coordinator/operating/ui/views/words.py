@@ -16,7 +16,7 @@ NAME_LIMIT, REASON_LIMIT, VALUE_LIMIT = 80, 400, 2_000
 
 
 class Tone(StrEnum):
-    """What a state means for a reader; a class of the style sheet."""
+    """The meaning of a state for a reader; a CSS class."""
 
     GOOD = "good"
     CALM = "calm"
@@ -38,7 +38,7 @@ _TONES = {
 
 
 def state_of_run(pulse: RunPulse | None, standing: Standing) -> tuple[str, Tone]:
-    """Returns what a topology's run is doing, and what that means."""
+    """Returns the state of a topology's run, and its tone."""
     if standing is Standing.SILENT:
         return "silent", Tone.BAD
     if pulse is not None:
@@ -47,12 +47,12 @@ def state_of_run(pulse: RunPulse | None, standing: Standing) -> tuple[str, Tone]
 
 
 def name(text: str) -> str:
-    """Returns a name that is not ours."""
+    """Returns a name from outside as one safe line."""
     return one_line(text, NAME_LIMIT)
 
 
 def reason(text: str) -> str:
-    """Returns the text of an error."""
+    """Returns the text of an error as one safe line."""
     return one_line(text, REASON_LIMIT)
 
 
@@ -62,12 +62,12 @@ def line(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Returns one of the command line's remarks as a sentence, "" for none; commands in it stand without backticks."""
+    """Returns a remark of the command line as a sentence, "" for none; commands in it lose their backticks."""
     return f"{text[0].upper()}{text[1:]}.".replace("`", "") if text else ""
 
 
 def value(shown: Any, limit: int = VALUE_LIMIT) -> str:
-    """Returns a value that a user's code or a source has made."""
+    """Returns a value from a user's code or a source as one safe line."""
     return one_line(repr(shown), limit)
 
 
@@ -128,7 +128,7 @@ class Clock:
 
     @property
     def zone_name(self) -> str:
-        """Name of the zone, or how far it is from UTC."""
+        """Name of the zone, or its offset from UTC."""
         return datetime.fromtimestamp(self.now, self.zone).tzname() or "UTC"
 
 

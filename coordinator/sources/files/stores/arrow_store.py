@@ -1,4 +1,4 @@
-"""Files of whatever pyarrow.fs opens: S3, Hadoop, Google storage, or a file system of the user's."""
+"""Files in any file system that pyarrow.fs opens: S3, Hadoop, Google storage, or the user's own."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ArrowStore(FileStore):
     machine keeps them; options after a ``?`` are used and not stored.
 
     Args:
-        filesystem: of pyarrow.fs; it is pickled with the source. None to go by addresses.
+        filesystem: a file system of pyarrow.fs, pickled with the source; None to choose it by each address.
         addresses: patterns whose options are to be used.
 
     Raises:
-        TopologyError: pyarrow is not installed, or this is none of its file systems.
+        TopologyError: pyarrow is not installed, or `filesystem` is not one of its file systems.
     """
 
     def __init__(self, filesystem: Any = None, addresses: Iterable[str] = ()) -> None:
@@ -116,10 +116,10 @@ class ArrowStore(FileStore):
         return error
 
     def _place(self, path: str) -> tuple[Any, str]:
-        """Returns the file system of a path or address, and the path in it, to the letter: a name is not a URL."""
+        """Returns the file system of a path or address, and the path in it, which is not decoded like a URL."""
         if self._given is not None:
             if isinstance(handler := getattr(self._given, "handler", None), self._fs.FSSpecHandler):
-                handler.fs.invalidate_cache()  # of listings: it would hide what has joined or grown
+                handler.fs.invalidate_cache()  # cached listings would hide new and grown files
             return self._given, path
         scheme, host, inner = _parts(path)
         root = f"{scheme}://{host}"
@@ -143,7 +143,7 @@ class ArrowStore(FileStore):
 
 
 def _parts(address: str) -> tuple[str, str, str]:
-    """Scheme, host and path of an address."""
+    """Returns scheme, host and path of an address."""
     match = _ADDRESS.fullmatch(address)
     assert match is not None, "a path is not an address"
     return match[1].lower(), match[2], match[3]
@@ -172,11 +172,11 @@ class ArrowFile(InputFile):
     """A file that pyarrow opened, read by position.
 
     Args:
-        filesystem: of pyarrow.
-        inner: the path in it.
-        path: how we call it.
+        filesystem: a file system of pyarrow.
+        inner: the file's path in it.
+        path: the path or address by which we know the file.
         topology_id: for the remedy in messages.
-        clock_ns: time of day, as the store tells it.
+        clock_ns: time of day by the store's clock.
 
     Raises:
         SourceError: there is no such file, or it cannot be opened.

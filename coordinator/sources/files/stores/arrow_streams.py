@@ -1,4 +1,4 @@
-"""What pyarrow reads for us: zstd, which the standard library lacks, and the sentence for a machine without pyarrow."""
+"""Imports pyarrow, or explains that it is missing; unpacks zstd with it, which the standard library lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def require_arrow(what: str) -> Any:
     """Imports pyarrow (driver and executor).
 
     Raises:
-        TopologyError: it is not installed here.
+        TopologyError: pyarrow is not installed here.
     """
     try:
         return importlib.import_module("pyarrow")
@@ -24,7 +24,7 @@ def require_arrow(what: str) -> Any:
 
 
 def unzstd(stream: Any, path: str) -> Any:
-    """Returns a stream of what a zstd stream unpacks to, over several frames.
+    """Returns a stream of the unpacked content of a zstd stream, which may have several frames.
 
     Raises:
         TopologyError: pyarrow is not installed here.

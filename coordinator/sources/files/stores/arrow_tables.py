@@ -1,4 +1,4 @@
-"""What pyarrow reads of Parquet files: where their row groups lie, and the rows of one."""
+"""Reads Parquet files with pyarrow: the offsets of their row groups, and the rows of one row group."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from coordinator.sources.files.stores.input_file import InputFile
 from state.errors import SourceError
 
 TAIL_BYTES = 8
-"""At the end of a Parquet file: the length of its footer, and the magic."""
+"""Bytes at the end of a Parquet file: the length of its footer, and the magic."""
 
 SIGNATURE_BYTES = 28
-"""After a footer in plain of a file with encrypted columns. To ask pyarrow for one of them would end the process."""
+"""Bytes after a plain footer of a file with encrypted columns. Reading such a column with pyarrow kills the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class RowGroup:
     """A row group that has rows.
 
     Attributes:
-        index: in the file.
-        first_row: rows before it.
-        row_count: its rows.
-        start: offset of the first byte that is read for it; everything after the group before.
-        end: offset after the last one; of the last group, the end of the file.
+        index: its index in the file.
+        first_row: number of rows before it.
+        row_count: number of its rows.
+        start: offset of its first byte, just after the group before.
+        end: offset after its last byte; for the last group, the end of the file.
     """
 
     index: int
@@ -40,12 +40,12 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the end of a Parquet file tells.
+    """The footer of a Parquet file.
 
     Attributes:
-        groups: its row groups, in order.
+        groups: the file's row groups, in order.
         columns: names of its columns.
-        refused: column -> its type, of those a tuple cannot carry.
+        refused: column -> type, of the columns that a tuple cannot carry.
         content: the bytes of the footer.
     """
 
@@ -59,7 +59,7 @@ def read_footer(file: InputFile) -> Footer:
     """Reads the footer of a Parquet file (driver and executor).
 
     Raises:
-        SourceError: it is damaged, or its row groups do not follow one another.
+        SourceError: the file is damaged, or its row groups do not follow one another.
         TopologyError: pyarrow is not installed here.
     """
     size = file.stored_bytes
@@ -99,26 +99,26 @@ def _may_travel(kind: Any) -> bool:
 
 
 def _metadata(footer: bytes) -> Any:
-    """Parses a footer, for which a file is made of nothing else."""
+    """Parses a footer by showing pyarrow a file that consists of it."""
     import pyarrow.parquet
 
     return pyarrow.parquet.read_metadata(io.BytesIO(b"PAR1" + footer))
 
 
 def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: bytes, columns: Sequence[str]) -> list[Any]:
-    """Returns some columns of a row group, as Arrow has them, with times that Python can have (executor).
+    """Returns some columns of a row group as Arrow columns, with times in microseconds, as in Python (executor).
 
     Times with a zone are in UTC.
 
     Args:
-        file: for its size, and messages.
-        footer: of the file.
+        file: the file, for its size and for messages.
+        footer: the footer of the file.
         group: the row group.
-        content: the bytes of it.
-        columns: names.
+        content: the bytes of the row group.
+        columns: names of the columns.
 
     Raises:
-        SourceError: the row group is damaged, or holds a time that Python cannot.
+        SourceError: the row group is damaged, or holds a time that Python cannot represent.
     """
     arrow = _arrow()
     import pyarrow.parquet
@@ -150,12 +150,12 @@ def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: byte
 
 
 class Piece(io.RawIOBase):
-    """A file with only a piece at hand; reading elsewhere is an error, not zeros.
+    """A file object that has only one piece of a file; reading elsewhere raises an error, instead of giving zeros.
 
     Args:
-        size: of the whole file.
+        size: size of the whole file.
         start: offset of the piece.
-        content: of the piece.
+        content: bytes of the piece.
     """
 
     def __init__(self, size: int, start: int, content: bytes) -> None:
@@ -195,7 +195,7 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
         facts = metadata.row_group(index)
         chunks = [facts.column(number) for number in range(facts.num_columns)]
         if any(chunk.file_path for chunk in chunks):
-            return ()  # `_metadata` of a folder of tables: its rows are in the other files
+            return ()  # the `_metadata` file of a folder of tables: the rows are in the other files
         starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
         if min(starts, default=end) < end:
             raise SourceError(
@@ -216,7 +216,7 @@ def values_of(path: str, column: Any, start: int, count: int) -> list[Any]:
     """Returns some values of a column, in Python's types (executor).
 
     Raises:
-        SourceError: Python cannot have one of them.
+        SourceError: Python cannot represent a value.
     """
     try:
         values: list[Any] = column.slice(start, count).to_pylist()
@@ -235,7 +235,7 @@ def _not_pythons(path: str, error: Exception) -> SourceError:
 
 
 def _refuse_nanoseconds(arrow: Any, column: Any, exact: Any) -> None:
-    """Compares INT96 times, which pyarrow cuts to microseconds, with what they were, modulo 2**64 nanoseconds."""
+    """Raises ArrowInvalid if INT96 times lost digits when they were cut to microseconds; compares modulo 2**64 ns."""
     from pyarrow import compute
 
     for cut, whole in zip(_times_in(column), _times_in(exact), strict=True):
@@ -245,7 +245,7 @@ def _refuse_nanoseconds(arrow: Any, column: Any, exact: Any) -> None:
 
 
 def _times_in(column: Any) -> list[Any]:
-    """Arrays of times that a column is made of, in order."""
+    """Returns the arrays of times in a column, nested ones too, in order."""
     todo, found = list(column.chunks), []
     while todo:
         array = todo.pop()
@@ -259,7 +259,7 @@ def _times_in(column: Any) -> list[Any]:
 
 
 def _with_microseconds(arrow: Any, column: Any) -> Any:
-    """Returns a column with times of Python's; others would become those of pandas, where that is installed."""
+    """Returns a column with times in microseconds; finer ones would become pandas times, where pandas is installed."""
     kind = _in_microseconds(arrow, column.type)
     return column if kind == column.type else column.cast(kind)
 

@@ -14,16 +14,16 @@ from coordinator.sources.files.stores.local_store import LocalTree
 from state.printable import said_by
 
 _FLAT = ("s3", "gcs", "gs", "abfs", "az")
-"""Stores of objects, fsspec's too: a listing of everything below a prefix takes fewer requests than one of each folder,
-and finds what lies below a name that is an object's as well."""
+"""Object stores, fsspec's too: to list everything below a prefix takes fewer requests than to list each folder, and
+finds the files below a name that is also an object's."""
 _TYPE = re.compile(r"[^+'(), ]+")
-"""A word of a file system's type, which is written as ``py::fsspec+('s3', 's3a')`` of one of fsspec."""
+"""A word in the type of a file system, such as ``py::fsspec+('s3', 's3a')`` for one of fsspec."""
 _DEEPEST = 32
-"""Folders below each other; the fewest links that a system refuses to follow are 40."""
+"""Depth at which nested folders are refused as a loop of links; every system follows more links in a path."""
 
 
 def tree_of(filesystem: Any, prefix: str) -> FolderTree:
-    """Returns the folders of a file system for one listing; those of this machine are looked at as by `LocalStore`."""
+    """Returns the folders of a file system for one listing; local ones are listed as by `LocalStore`."""
     if filesystem.type_name == "local":
         return LocalTree(prefix=prefix, has_inodes=False)
     if filesystem.type_name == "subtree" and filesystem.base_fs.type_name == "local":
@@ -32,7 +32,7 @@ def tree_of(filesystem: Any, prefix: str) -> FolderTree:
 
 
 def touched_ns(filesystem: Any, path: str) -> int:
-    """Returns when anything of a file was last changed; 0 unless it is on this machine, since pyarrow does not tell."""
+    """Returns when a file or its metadata last changed; 0 unless it is on this machine: pyarrow does not report it."""
     tree = tree_of(filesystem, "")
     seen = tree.look(path) if isinstance(tree, LocalTree) else None
     return 0 if seen is None else seen.facts.touched_ns
@@ -53,10 +53,10 @@ class ArrowEntry:
 
 
 class ArrowTree(FolderTree):
-    """Folders that only pyarrow can list; it follows links and does not tell them from what they lead to.
+    """Folders that only pyarrow can list; it follows links, and does not distinguish them from their targets.
 
     Args:
-        filesystem: of pyarrow.
+        filesystem: a file system of pyarrow.
         prefix: see `FolderTree`.
     """
 
@@ -67,7 +67,7 @@ class ArrowTree(FolderTree):
         self._top = sys.maxsize
 
     def folder(self, path: str) -> str | None:
-        return path  # whoever may list a prefix need not be allowed to look at what is above
+        return path  # permission to list a prefix does not imply permission to list the folders above
 
     def entries(self, folder: str, *, is_deep: bool) -> Iterable[Entry]:
         if folder not in self._listed:
@@ -77,7 +77,7 @@ class ArrowTree(FolderTree):
             self._listed[folder] = set()
             for info in self._infos_below(folder, is_recursive=is_deep and is_flat):
                 path = info.path.rstrip("/")
-                if path != info.path:  # an empty object with such a name stands for a folder; not all stores say so
+                if path != info.path:  # an empty object with such a name stands for a folder, in some stores
                     info = type(info)(path, type(info.type).Directory)  # noqa: PLW2901
                 is_folder = info.type.name == "Directory"
                 if not is_folder or path not in self._infos:  # an object may have the name of a folder
@@ -86,7 +86,7 @@ class ArrowTree(FolderTree):
         return self._listed[folder]
 
     def _enter(self, top: str, path: str, *, is_folder: bool) -> None:
-        """Takes in a path below a folder, together with the folders between, which not every store tells."""
+        """Adds a path below a folder, and the folders in between, which not every store lists."""
         while path != top:  # bounded by the depth of the path
             parent, _, name = path.rpartition("/")
             known = self._listed.setdefault(parent or path[: path.startswith("/")], set())

@@ -1,9 +1,9 @@
-"""A compressed file, read as what it unpacks to.
+"""A compressed file, read as its unpacked content.
 
 Positions are those of the unpacked content, so a large file is cut into transactions like any other, and a replay
 reads the same content at the same offset. Neither gzip nor zstd can be entered in the middle, so getting to an
 offset means unpacking everything before it. That is why an unpacker is kept when it is closed, in the worker's
-process: the next wave continues where the last one ended. A replay of an earlier range starts the file again.
+process: the next wave continues where the last one ended. A replay of an earlier range unpacks the file from its start.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ PIECE_BYTES = 1024 * 1024
 STORED_PIECE_BYTES = 256 * 1024
 _WITH_HEADER = 16 + zlib.MAX_WBITS
 KEPT_FILES = 4
-"""Unpackers a process keeps, the last ones used; each holds a file open and at most a few megabytes."""
+"""How many unpackers a process keeps, the last ones used; each holds a file open and at most a few megabytes."""
 
 _KEPT: dict[tuple[str, FileStamp, str], CompressedFile] = {}
-"""Of this process and nobody else's: a worker has one thread that reads, and a forked one has its own copy."""
+"""Private to this process: a worker has one thread that reads, and a forked worker has its own copy."""
 
 
 def open_content(store: FileStore, path: str) -> InputFile:
-    """Opens a file for what is in it: unpacked if its first bytes say gzip or zstd (driver and executor).
+    """Opens the content of a file, unpacked if its first bytes are those of gzip or zstd (driver and executor).
 
     Raises:
-        SourceError: it cannot be opened or read.
+        SourceError: the file cannot be opened or read.
     """
     file = store.open(path)
     try:
@@ -60,7 +60,7 @@ def _is_zstd(head: bytes) -> bool:
 
 
 def close_kept() -> None:
-    """Closes what this process has kept; for tests, and before files are deleted."""
+    """Closes the unpackers that this process keeps; for tests, and before files are deleted."""
     while _KEPT:
         _KEPT.popitem()[1].let_go()
 
@@ -69,8 +69,8 @@ class CompressedFile(InputFile):
     """The content of a file compressed by gzip or zstd.
 
     Args:
-        stored: the file as it is; closed with this one.
-        is_gzip: otherwise it is zstd, which takes pyarrow.
+        stored: the compressed file; closed with this one.
+        is_gzip: whether it is gzip; otherwise it is zstd, which needs pyarrow.
     """
 
     is_compressed = True
@@ -170,9 +170,9 @@ class _StoredBytes(io.RawIOBase):
 
 
 class Gunzip:
-    """A stream of what a gzip stream unpacks to, over several members and their padding.
+    """A stream of the unpacked content of a gzip stream, across several members and their padding.
 
-    It takes large pieces; the standard library's file object takes 8 KB at a time, which is a third slower.
+    It reads large pieces; the standard library's file object reads 8 KB at a time, which is a third slower.
 
     Args:
         stream: the stored bytes, from the beginning.
@@ -188,7 +188,7 @@ class Gunzip:
 
         Raises:
             EOFError: the stream ends within a member.
-            zlib.error: it is damaged, or something else follows the last member.
+            zlib.error: the stream is damaged, or something else follows the last member.
         """
         while True:  # bounded: every turn takes stored bytes
             if self._inflate.eof and not self._next_member():

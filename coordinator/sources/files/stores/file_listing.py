@@ -1,10 +1,9 @@
-"""Which files a pattern means: one walk over folders, by one rule, whatever store they are in.
+"""Which files match a pattern: one walk over folders, by the same rules in every store.
 
-A pattern is taken component by component. Each matches names as a glob does, and also the name that is spelt like it:
-``data[1].csv`` finds the file of that name, too, and ``*.csv`` one that somebody called ``*.csv``. Wildcards leave out
-names that begin with a dot. ``**`` stands for any depth of folders; each is looked into once, so links that lead upward
-come to an end. A file that has several names is taken once. What cannot be looked at is refused by name, since its
-files would be left out in silence.
+A pattern is matched component by component. Each component matches names as a glob does, and also literally:
+``data[1].csv`` also finds the file of that name. Wildcards leave out names that begin with a dot. ``**`` matches any
+depth of folders; each folder is listed once, so links that lead upward come to an end. A file with several names is
+taken once. A folder that cannot be listed is refused by name, since its files would be left out in silence.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
 
 ASIDE = ".txbatch-aside-"
-"""How a file's private name begins while it is being removed; no pattern matches it."""
+"""Prefix of a file's private name while it is being removed; no pattern matches it."""
 
 _DEEP = "**"
 _WILD = re.compile(r"[*?\[]")
@@ -36,9 +35,9 @@ class FileFacts:
     Attributes:
         path: absolute path, or address.
         byte_count: its size in the store.
-        changed_ns: when its content was last changed, as the store tells it.
-        inode: by which it is known under another name; 0 in a store without.
-        touched_ns: when anything of it was last changed, its name too; 0 in a store that does not tell.
+        changed_ns: when its content last changed, by the store.
+        inode: identifies the file under another name; 0 in a store without inodes.
+        touched_ns: when the file or its metadata, even its name, last changed; 0 if the store does not report it.
     """
 
     path: str
@@ -49,7 +48,7 @@ class FileFacts:
 
     @classmethod
     def of(cls, path: str, stamp: FileStamp) -> FileFacts:
-        """Returns the facts that a file was opened with."""
+        """Returns the facts of a file with this stamp."""
         size, changed_ns, touched_ns, inode, *_ = stamp
         return cls(path, size, changed_ns, inode, touched_ns)
 
@@ -70,13 +69,13 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What has a name.
+    """The file, folder or other object at a path.
 
     Attributes:
-        facts: of it.
-        kind: what it is.
-        names: whatever it has in common with other names of the same file: where a link leads, device and inode.
-        is_link: whether the name is that of a symbolic link.
+        facts: its path, size, times and inode.
+        kind: its kind.
+        names: keys that all names of one file share: the target of a link, device and inode.
+        is_link: whether the path is a symbolic link.
     """
 
     facts: FileFacts
@@ -86,30 +85,30 @@ class Seen:
 
 
 class FolderTree(ABC):
-    """The folders of a store during one listing. Its methods raise OSError for what cannot be looked at.
+    """The folders of a store during one listing. Its methods raise OSError if a path cannot be inspected.
 
     Attributes:
-        prefix: what its paths begin with in addresses.
-        place: what to say of where patterns begin.
+        prefix: what precedes its paths in addresses.
+        place: where relative patterns start, for messages.
     """
 
     prefix = place = ""
 
     @abstractmethod
     def folder(self, path: str) -> str | None:
-        """Returns the one spelling of a folder; None if there is certainly none."""
+        """Returns the canonical path of a folder; None if it certainly does not exist."""
 
     @abstractmethod
     def entries(self, folder: str, *, is_deep: bool) -> Iterable[Entry]:
-        """Returns what is in a folder; nothing if it is gone. If `is_deep`, those below will be asked for, too."""
+        """Returns the entries of a folder; none if it is gone. If `is_deep`, the folders below will be listed, too."""
 
     @abstractmethod
     def look(self, path: str) -> Seen | None:
-        """Returns what has a name; None if nothing has."""
+        """Returns the object at a path; None if there is none."""
 
 
 Place = Callable[[str], tuple[FolderTree, str]]
-"""Pattern -> the tree it is in, and the pattern there."""
+"""Pattern -> its tree, and the pattern within that tree."""
 
 
 def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
@@ -140,7 +139,7 @@ def look(patterns: Iterable[str], place: Place) -> dict[str, FileFacts]:
 
 
 def _each_once(found: Mapping[str, Seen]) -> dict[str, Seen]:
-    """Leaves out further names of files: a link next to its target, then the names that sort later."""
+    """Keeps one name of each file: its own name rather than a link's, and the first in order of several names."""
     kept: dict[str, Seen] = {}
     taken: set[str] = set()
     for path, seen in sorted(found.items(), key=lambda item: (item[1].is_link, item[0])):
@@ -151,12 +150,12 @@ def _each_once(found: Mapping[str, Seen]) -> dict[str, Seen]:
 
 
 def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[str]:
-    """Paths in a tree that match, some more than once.
+    """Yields the paths in a tree that match, some more than once.
 
     Args:
         tree: the tree.
-        pattern: in it.
-        prefix: look for files whose names have this before the name that matches.
+        pattern: the pattern within the tree.
+        prefix: the beginning of the yielded paths, which the pattern lacks.
 
     Raises:
         OSError: a folder cannot be listed.
@@ -216,7 +215,7 @@ def join(folder: str, name: str) -> str:
 
 
 def _is_taken(seen: Seen) -> bool:
-    """Returns whether it is a file; a folder is not, and anything else is an error rather than left out."""
+    """Returns True for a file and False for a folder; raises TopologyError for anything else."""
     path = seen.facts.path
     _refuse_unstorable(path, TopologyError)
     if seen.kind == "link that leads nowhere":
@@ -257,7 +256,7 @@ def explained(pattern: str, kind: type[SourceError | TopologyError]) -> Iterator
         why = f"{error}; fix the access to their store and run again"
         if isinstance(error, PermissionError) and error.filename:
             at = error.filename
-            folder = at if os.path.isdir(at) else os.path.dirname(at)  # noqa: PTH112, PTH120 - says no, raises nothing
+            folder = at if os.path.isdir(at) else os.path.dirname(at)  # noqa: PTH112, PTH120 - never raises
             why = (
                 f"user id {os.geteuid()} may not look into folder {folder!r}; give it the right to list and search it, "
                 "or choose a pattern that leaves it out"

@@ -1,7 +1,7 @@
-"""One input file, open for reading; whatever is wrong with it is said in a sentence.
+"""One input file, open for reading; every failure is explained in one sentence.
 
-Files change under a running job: they are moved, cut short, rotated, replaced by folders. Each of
-these is a `SourceError` that names the file, what was found and what to do; none is a traceback.
+Files change under a running job: they are moved, cut short, rotated, replaced by folders. Each such
+change raises a `SourceError` with the file, the finding and the remedy; none ends in a traceback.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from state.errors import SourceError
 from state.troubles import Trouble
 
 FileStamp: TypeAlias = tuple[int, ...]
-"""Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file.
-A store that knows no inode or one time only has 0 there. A file that was changed a moment ago may change once more
-without getting another time: its stamp ends with the time of the look, and so equals no other."""
+"""Size, time of the last change of content, time of the last change of any kind, both in ns, and inode: equal if nobody
+touched the file. Values that a store does not have are 0. A file that was changed a moment ago may change once more
+without getting a new time: its stamp ends with the time of the look, and so equals no other stamp."""
 
 NO_STAMP: FileStamp = (0, 0, 0, 0)
-"""What earlier versions have stored of a file that was changed a moment ago."""
+"""The stamp that earlier versions stored for a file that was changed a moment ago."""
 
 RECENT_NS = 2_000_000_000
 
@@ -35,8 +35,8 @@ class InputFile(ABC):
     Attributes:
         path: as given.
         stamp: its metadata in the store when it was opened.
-        stored_bytes: its size in the store then.
-        is_compressed: whether positions are those of what it unpacks to.
+        stored_bytes: its size in the store at that time.
+        is_compressed: whether positions are those of the unpacked content.
     """
 
     is_compressed = False
@@ -55,10 +55,10 @@ class InputFile(ABC):
     @property
     @abstractmethod
     def byte_count(self) -> int:
-        """Size of the content when it was opened; of a compressed file, all of it has to be unpacked to tell.
+        """Size of the content when the file was opened; a compressed file has to be unpacked whole to find it.
 
         Raises:
-            SourceError: it cannot be read.
+            SourceError: the file cannot be read.
         """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class InputFile(ABC):
         """Returns the bytes from `start` up to `end`; fewer only where the file ends.
 
         Raises:
-            SourceError: it cannot be read.
+            SourceError: the file cannot be read.
         """
 
     @abstractmethod
@@ -88,18 +88,18 @@ class InputFile(ABC):
         return content
 
     def was_touched(self) -> bool:
-        """Returns whether the store tells something else of the file than before; asked for stores without inodes.
+        """Returns whether the file's metadata has changed since the last call; used for stores without inodes.
 
-        It is asked again only if something was read since.
+        The store is asked again only if something was read since.
         """
         return False
 
     def current_byte_count(self) -> int:
-        """Size of the content by now, for messages."""
+        """Returns the current size of the content, for messages."""
         return self.byte_count
 
     def fail_changed(self, start: int, end: int, *, expected_digest: int, found_digest: int) -> NoReturn:
-        """Raises what is to be said when bytes that were cut are no longer the same."""
+        """Raises the SourceError for bytes that have changed since they were cut."""
         raise SourceError(
             f"input file {self.path!r} has changed: bytes {start} to {end} were cut into a transaction with "
             f"digest {expected_digest:016x} and have digest {found_digest:016x} now (the file has "
@@ -107,14 +107,14 @@ class InputFile(ABC):
         ).about(Trouble.INPUT_CHANGED)
 
     def remedy(self) -> str:
-        """Returns what to do about a file that is not what it was."""
+        """Returns what to do about a file that has changed, for messages."""
         return (
             "put the file back as it was and run again, or start over with the files as they are by "
             f"`txbatch drop {self.topology_id}`"
         )
 
     def missing(self) -> str:
-        """Returns what to say of a file that is not there."""
+        """Returns the message for a missing file."""
         return (
             f"input file {self.path!r} is missing; it was there when the input was listed. Either it was "
             f"moved or deleted ({FAULT}), or this machine does not see the folder of the one that listed "
@@ -123,17 +123,17 @@ class InputFile(ABC):
 
 
 def stamp_of(facts: FileStamp, now_ns: int) -> FileStamp:
-    """Returns the stamp of a file from what its store knows; a file without a time may have changed a moment ago."""
+    """Returns the stamp of a file with these facts; a file without a time may have changed a moment ago."""
     _, changed_ns, touched_ns, _ = facts
     is_recent = max(changed_ns, touched_ns) > now_ns - RECENT_NS or not (changed_ns or touched_ns)
     return (*facts, now_ns) if is_recent else facts
 
 
 def is_settled(stamp: FileStamp) -> bool:
-    """Returns whether a file of this stamp cannot have changed without getting another one."""
+    """Returns whether a file with this stamp cannot have changed without getting a new stamp."""
     return len(stamp) == len(NO_STAMP) and stamp != NO_STAMP
 
 
 def identity_of(stamp: FileStamp) -> FileStamp:
-    """Returns what stays of a stamp when a file is renamed: size, time of the last change of content, inode."""
+    """Returns the part of a stamp that survives a rename: size, time of the last change of content, inode."""
     return stamp[0], stamp[1], stamp[3]

@@ -1,4 +1,4 @@
-"""Files of the local file system, or of one that is mounted there."""
+"""Files of the local file system, mounted ones included."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class LocalStore(FileStore):
                 return
             leads_to, same = os.path.realpath(path), target / Path(own).name
             if not same.is_symlink() or str(same.readlink()) != leads_to:  # else a process died before the unlink
-                (target / name).symlink_to(leads_to)  # as it is, it would lead elsewhere from there
+                (target / name).symlink_to(leads_to)  # a relative link would lead elsewhere from there
             Path(path).unlink()
         except FileNotFoundError:
             return  # it was moved before
@@ -143,13 +143,13 @@ class LocalStore(FileStore):
 
 
 class LocalTree(FolderTree):
-    """The local file system, or what of it lies below a folder.
+    """The local file system, or the part of it below a folder.
 
     Args:
-        base: the folder, which paths are relative to; left out, they are absolute.
+        base: the folder that paths are relative to; without it, paths are absolute.
         prefix: see `FolderTree`.
         place: see `FolderTree`.
-        has_inodes: whether what is read tells its inode; pyarrow's files do not.
+        has_inodes: whether files report their inode when they are read; pyarrow's files do not.
     """
 
     def __init__(self, base: str = "", *, prefix: str = "", place: str = "", has_inodes: bool = True) -> None:
@@ -203,7 +203,7 @@ class LocalTree(FolderTree):
         )
 
     def absolute(self, path: str) -> str:
-        """Returns the one spelling of a path: its folder without symbolic links and steps upward, and its own name.
+        """Returns the canonical spelling of a path: its folder without symbolic links and ``..``, and its own name.
 
         A link to a file keeps its name: files are read in the order of their names.
         """
@@ -214,7 +214,7 @@ class LocalTree(FolderTree):
         return self.prefix + (f"{folder.rstrip('/')}/{name}" if folder else name)
 
     def resolved(self, path: str) -> str:
-        """Returns where a path leads, links followed to the last."""
+        """Returns where a path leads after all links."""
         return self.prefix + self._resolved(path)
 
     def _resolved(self, path: str) -> str:
@@ -225,12 +225,12 @@ class LocalTree(FolderTree):
 
 
 def aside_prefix(topology_id: str) -> str:
-    """Returns what a topology puts before the name of a file that it sets aside; as long for every topology."""
+    """Returns the prefix of files that a topology sets aside; it has the same length for every topology."""
     return f"{ASIDE}{digest64(topology_id.encode()):016x}-"
 
 
 def own_path(path: str) -> str:
-    """Returns a path with the file's own name, whichever topology has set it aside, if any has."""
+    """Returns a path with the file's own name, without the prefix of any topology that has set the file aside."""
     folder, name = os.path.split(path)
     return str(Path(folder, name[len(aside_prefix("")) :])) if name.startswith(ASIDE) else path
 
@@ -255,7 +255,7 @@ class LocalFile(InputFile):
     Args:
         path: absolute path.
         topology_id: for the remedy in messages.
-        clock_ns: time of day, as the file system tells it.
+        clock_ns: time of day by the file system's clock.
 
     Raises:
         SourceError: there is no such file, it is not a regular file, or it may not be read.
@@ -264,7 +264,7 @@ class LocalFile(InputFile):
     def __init__(self, path: str, topology_id: str, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         super().__init__(path, topology_id)
         with self._explained():
-            # asked before it is opened: opening a pipe would wait for somebody to write into it
+            # checked before opening: opening a pipe would wait for a writer
             mode = Path(path).stat().st_mode
             if not stat.S_ISREG(mode):
                 kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
@@ -319,7 +319,7 @@ class LocalFile(InputFile):
 
 
 CLOCK_TOLERANCE_NS = 50_000_000
-"""More than a tick of a kernel's clock, and less than what a file system of whole seconds is behind on average."""
+"""More than a tick of a kernel's clock, and less than the average error of file times in whole seconds."""
 
 _HERE = -100
 _NO_REPLACE = 1
@@ -327,13 +327,13 @@ _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
 def rename_to_free_name(path: Path, new: Path) -> None:
-    """Renames a file, or a symbolic link, within one file system.
+    """Renames a file, or a symbolic link, to a free name within one file system.
 
-    Where neither renameat2 nor hard links are to be had, the name is looked at first.
+    Without renameat2 and hard links, it only checks beforehand that the name is free.
 
     Raises:
         FileExistsError: something else has the new name.
-        OSError: it cannot be renamed.
+        OSError: the file cannot be renamed.
     """
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is not None:
@@ -358,5 +358,5 @@ def rename_to_free_name(path: Path, new: Path) -> None:
 
 
 def are_one(path: Path, new: Path) -> bool:
-    """Returns whether both names are of one file: a process died between giving the new one and taking the old."""
+    """Returns whether both paths are one file: a process died between adding the new name and removing the old."""
     return path.lstat().st_ino == new.lstat().st_ino and path.lstat().st_dev == new.lstat().st_dev

@@ -1,6 +1,6 @@
-"""Tells by the first bytes what a file holds: text, something compressed, an archive, a table, UTF-16 or UTF-32.
+"""Detects by its first bytes what a file holds: text, compressed data, an archive, a table, UTF-16 or UTF-32.
 
-Decoded as UTF-8 such a file is "invalid in line 1", and the advice for that, to replace what is wrong, would count
+Decoded as UTF-8, such a file is "invalid in line 1", and the usual advice, to replace invalid bytes, would count
 garbage.
 """
 
@@ -32,12 +32,12 @@ _TAR_AT, _TAR = 257, b"ustar"
 _BZIP2_BLOCK = b"1AY&SY"
 _MARKS = {BOM_UTF32_LE: "UTF-32", BOM_UTF32_BE: "UTF-32", BOM_UTF16_LE: "UTF-16", BOM_UTF16_BE: "UTF-16"}
 _UNMARKED = (("UTF-32BE", 4, 3), ("UTF-32LE", 4, 0), ("UTF-16BE", 2, 1), ("UTF-16LE", 2, 0))
-"""Encoding, bytes of a character, and which of them is not zero in ASCII letters."""
+"""Encoding, bytes per character, and the index of the byte that is not zero in ASCII letters."""
 _LETTERS_BYTES = 16
 
 
 def head_of(path: str) -> bytes:
-    """Returns the first bytes of a local file; none of one that cannot be read, which is left to its reader."""
+    """Returns the first bytes of a local file; none if it cannot be read, which its reader will report."""
     try:
         with Path(path).open("rb") as file:
             return file.read(HEAD_BYTES)
@@ -46,7 +46,7 @@ def head_of(path: str) -> bytes:
 
 
 def not_text(path: str, head: bytes) -> str:
-    """Returns what a file is by its first bytes, and how to make text of it; empty if it may be text, gzip or zstd."""
+    """Returns why a file is not text, by its first bytes, and how to convert it; "" if it may be text, gzip or zstd."""
     for magic, what, command in _PACKED:
         if head.startswith(magic) and (magic != b"BZh" or head[4:10] == _BZIP2_BLOCK):
             return (
@@ -67,7 +67,7 @@ def not_text(path: str, head: bytes) -> str:
 
 
 def _wide_encoding(head: bytes) -> tuple[str, str] | None:
-    """Returns an encoding of more than a byte a letter and what tells it: a mark, or zeros around the first letters."""
+    """Returns a UTF-16 or UTF-32 encoding and its evidence: a byte order mark, or zeros around the first letters."""
     for mark, name in _MARKS.items():
         if head.startswith(mark):
             return name, "its byte order mark"
