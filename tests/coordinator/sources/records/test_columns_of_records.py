@@ -51,15 +51,20 @@ def test_columns_of_csv_are_those_of_its_rows() -> None:
     for _ in range(TEXTS):
         kinds = random.choices(KINDS, k=random.randrange(1, 4))
         names = [f"f{place}" for place in range(len(kinds))]
+        delimiter = random.choice(",;")
         form = CsvFields(
             names,
             dict(zip(names, kinds, strict=True)),
+            delimiter=delimiter,
+            skipinitialspace=random.random() < 0.1,
             escapechar=random.choice([None, None, None, "\\"]),
             quoting=random.choice([csv.QUOTE_MINIMAL, csv.QUOTE_NONE]),
         )
-        texts = random.choice([NUMBERS[:3], NUMBERS, [*NUMBERS, *OTHERS, "x,y", '"1"', '"1\n2"', '"1', "\\", "1\r"]])
+        texts = random.choice(
+            [NUMBERS[:3], NUMBERS, [*NUMBERS, *OTHERS, "x,y", " 1", "x" * 140_000, '"1"', '"1\n2"', '"1', "\\", "1\r"]]
+        )
         end = random.choice(["", "\r"])
-        rows = [",".join(random.choices(texts, k=len(kinds))) + end for _ in range(random.randrange(5))]
+        rows = [delimiter.join(random.choices(texts, k=len(kinds))) + end for _ in range(random.randrange(5))]
         made += compared(form, [row.encode("utf-8", "surrogatepass") for row in rows])
     assert TEXTS // 40 < made < TEXTS
 
