@@ -89,6 +89,8 @@ class Lookup(PipedBolt, GivenStates, ICommitter):
         given = [columns[self._fields.index(name)] for name in by]
         self._keys.check(dict(zip(by, given, strict=True)))
         parts, keys, _ = self._keys.aggregation.divided(given)
+        if parts is None:
+            return list(self.looked_up(self.state, keys))
         found: list[Any] = [None] * len(keys)
         for state, (some, places) in parts_of(self.state, parts, [keys, list(range(len(keys)))]):
             for place, value in zip(places, self.looked_up(state, some), strict=True):
@@ -102,11 +104,15 @@ class FirstOnly(Lookup):
     owns_state = True
 
     def looked_up(self, state: Any, keys: list[Any]) -> Iterator[bool]:
-        new = {key: None for key, is_known in state.contains_many(keys).items() if not is_known}
+        known = state.contains_many(keys)
+        new = {key for key, is_known in known.items() if not is_known}
         state.add_many(list(new))
+        if len(known) == len(keys):
+            yield from map(new.__contains__, keys)
+            return
         for key in keys:
             yield key in new
-            new.pop(key, None)
+            new.discard(key)
 
 
 class Enriching(Lookup):
