@@ -178,7 +178,7 @@ class RunSpout:
             return False
 
     def is_finite(self) -> bool:
-        """Returns whether the input ends by itself; True if the spout fails to answer, so that its rest is reported.
+        """Returns whether the input ends by itself; True if the spout does not answer, to report its unread rest.
 
         Raises:
             TransactionError: the spout raised anything but a `FailedException`.
