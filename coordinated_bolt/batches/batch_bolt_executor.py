@@ -207,7 +207,7 @@ class BatchBoltExecutor:
         return live
 
     def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
-        """Calls the bolt's `execute_batch`; then tells its observer of each tuple, with an equal share of the time."""
+        """Calls the bolt's `execute_batch`, then notifies its observer of each tuple with an equal part of the time."""
         if not live.observer.watchers:
             call(live.bolt.execute_batch, batch)
             return
