@@ -121,7 +121,7 @@ def new_coordinator(
     unnotified: Callable[[], Attempts] = tuple,
     quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
-    """Connects the machine with its driver; gives the spout the position where earlier runs stopped."""
+    """Connects the machine with its driver, resumes the spout where earlier runs stopped, and notifies observers."""
     run_so_far, has_partitions = _run_so_far(taken), start.kind.has_partitions
     run_spout = RunSpout(start.spout, start.calls, around.clock, run_so_far, has_partitions=has_partitions)
     run_plan = _run_plan(topology, plan, engine, publisher, kind=start.kind, around=around)
