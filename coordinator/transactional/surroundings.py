@@ -15,11 +15,11 @@ def _pause_not(_: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What an engine's driver, the simulation or a test gives a run (driver, once a run).
+    """The values that an engine's driver, the simulation or a test gives a run (driver, once a run).
 
     Attributes:
         nonce: 128 random bits, hexadecimal, never seeded; the engine's state readers share it.
-        new_generation: the same, drawn for a topology that has no records yet.
+        new_generation: as `nonce`, drawn for a topology that has no records yet.
         new_attempt_id: draws 64 random bits; they may be seeded.
         clock: seconds, monotonic.
         wall_clock: seconds since the epoch, for records of quarantined batches; None takes `clock`.

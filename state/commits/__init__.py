@@ -1,4 +1,4 @@
 """The content of one commit, as values: changes of state, quarantined batches, dead letters. Pure.
 
-`records` has what a server keeps of it, `redis_owner` sends it.
+`records` has the records that a server keeps of it, and `redis_owner` sends it.
 """

@@ -67,7 +67,7 @@ class RunIdentity:
     Attributes:
         fence: the run's fence; if the control key has another one, another run has taken over since.
         started_at: seconds since the epoch.
-        versions: of python, pyspark and txbatch.
+        versions: the versions of python, pyspark and txbatch.
         history: how many transactions keep their receipt, metadata and story.
         pid_space: the process namespace in which `pid` is valid; see `state.redis_client.presence`.
     """

@@ -72,9 +72,9 @@ class KnownTransaction:
 
     Attributes:
         history_from: the lowest txid that may have a record; None if no commit has made one yet.
-        receipt: its receipt, None if it is no longer kept, or the transaction is not committed.
-        metadata: scope -> the metadata from which it was cut, or will be cut. A republished batch carries over that of
-            the transaction below, from which the next one is cut; it is not the batch's own.
+        receipt: its receipt; None if that is no longer kept, or if the transaction is not committed.
+        metadata: scope -> the metadata from which it was cut, or will be cut. A republished batch has the metadata of
+            the transaction below, not its own, since the next transaction is cut from it.
         left_out: scope -> size in bytes of metadata that was too long to keep.
         source_fingerprint: fingerprint of the last run's input.
         has_republication_mark: it is marked as a republished batch; old marks are forgotten.

@@ -16,7 +16,7 @@ class Decision:
     Attributes:
         chain: the group's chain.
         last_txid: the group's last txid.
-        keys, arguments: of the call, without the owner's arguments.
+        keys, arguments: the call's, without the owner's arguments.
         puts, forgets: the call's changes of metadata, packed.
     """
 

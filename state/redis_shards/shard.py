@@ -32,7 +32,7 @@ from state.troubles import Trouble
 DECISIONS_KEPT = 256
 """How many of the last decisions a shard keeps: the most groups that home may lose and recover."""
 COPIED_BYTES = 8 * 2**20
-"""How many bytes of other shards' parts a shard keeps; those of the last group always."""
+"""How many bytes of other shards' parts a shard keeps; it keeps those of the last group whatever their size."""
 ANSWER_S = 0.1
 """How long one wait for replicas' confirmation takes at most."""
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005

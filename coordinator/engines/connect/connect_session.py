@@ -100,7 +100,7 @@ def slots_of_session(session: Any) -> int:
 
 
 def asked(question: Callable[[], Result]) -> Result:
-    """Returns what the server answers.
+    """Returns the server's answer to a call.
 
     Raises:
         EngineError: the server does not answer, or refuses.

@@ -100,9 +100,9 @@ class MetadataLog:
     def replace_notes(self, notes: Mapping[str, Any]) -> None:
         """Replaces the notes of all transactions cut so far; None forgets a note.
 
-        The new notes describe the input as it is now, those of earlier runs as it was then. So the new ones are stored
-        with the last transaction cut by earlier runs, whose notes they override, or when the run ends. If the run dies
-        first, the next run compares the input again.
+        The new notes describe the input as it is now, the notes of earlier runs as it was then. So the new ones are
+        stored with the last transaction cut by earlier runs, whose notes they override, or when the run ends. If the
+        run dies first, the next run compares the input again.
         """
         self._replaced, self._replaced_after = notes, max([self._replaced_after, *self.coordinator])
 

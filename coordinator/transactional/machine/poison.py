@@ -1,8 +1,8 @@
 """A batch that is given up, and where it ends. Plain data, and pure functions.
 
-To quarantine a batch, the run must know where it ends: the next one begins there. The metadata of a coordinator that
-cuts whole batches says where. Where emitters cut, an attempt must have reported its part of each partition, beginning
-where the batch below ended.
+To quarantine a batch, the run must know where it ends: the next one begins there. If the spout's coordinator cuts whole
+batches, its metadata gives the end. If emitters cut, an attempt must have reported its part of each partition,
+beginning where the batch below ended.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class Publish:
         metadata: the metadata to store and forget in the same step.
         notified_txid: the last txid that the spout's committer was notified of; None if of all committed ones.
         republished: the quarantined batch that the group's only transaction publishes.
-        reports: the commit tasks' reports; their first results are those of these attempts.
+        reports: the commit tasks' reports, whose results begin with those of these attempts.
     """
 
     attempts: Attempts
