@@ -12,8 +12,7 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer, StreamSpec
 class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to bolts
     """A spout or a bolt.
 
-    `__init__` runs once, on the driver, and its attributes must pickle: the object is shipped, and a copy runs in the
-    task.
+    `__init__` runs once, on the driver, and its attributes must pickle: a copy is shipped and runs in the task.
 
     Source: backtype.storm.topology.IComponent.
     """

@@ -26,8 +26,7 @@ class StreamSpec:
         stream_id: its name, unique within the component.
         fields: the names of a tuple's values, in order.
         direct: whether the emitter names the receiving task (`emit_direct`).
-        stands_for: component and stream that its tuples show as their origin; None for the real ones. Only used to
-            republish dead letters.
+        stands_for: component and stream that tuples show as their origin, for republished dead letters; else None.
         types: field -> declared type, if there is one; the short form compares them with its states.
     """
 

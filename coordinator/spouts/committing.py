@@ -28,8 +28,7 @@ class SpoutCommitter(ABC):
     def commit(self, attempt: TransactionAttempt) -> None:
         """Called when an attempt is as durable as the run has asked, in txid order, at least once for every txid.
 
-        For a quarantined batch it is called when the batch is republished, with the old txid, and never if it is
-        dropped.
+        For a quarantined batch it is called with the old txid when the batch is republished; if dropped, never.
 
         See `RunOptions.durability`. A run begins by repeating the notifications of the transactions that earlier runs
         committed last, because it cannot know whether they were made. So make it idempotent by ``attempt.txid``, across

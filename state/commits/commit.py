@@ -101,8 +101,7 @@ class CommitReply:
 
     `byte_count` is the size of the sent arguments, 0 if nothing was sent. `busy_s` is how long the call kept the server
     busy, 0 if it had to be repeated. `cause` refines a refusal, see `RefusalCause`. `expired_count` is how many parts
-    and fields had expired, by the server's clock, when they were written, so that nothing is left of them; 0 if the
-    call had to be repeated.
+    and fields had expired, by the server's clock, when they were written, and are gone; 0 if the call was repeated.
     """
 
     status: CommitStatus

@@ -1,8 +1,7 @@
 """A run's reports about itself, as values: who runs it, its state, its speed, and its start. Pure.
 
 The driver writes them about once a second, apart from the commits; see `redis_admin/pulse`. They are for people and
-dashboards, and no decision of a run depends on them. Commit positions, receipts and metadata are exact, because they
-travel with the commits instead.
+dashboards, and no decision depends on them. Commit positions, receipts and metadata are exact: commits carry them.
 """
 
 from __future__ import annotations
@@ -119,8 +118,7 @@ class ComponentFigures:
 class LastFailure:
     """The attempt that failed last; `at` is in seconds since the epoch, for `kind` see `RunFigures.failures`.
 
-    If `last_txid` is above `txid`, a wave crashed and one of the transactions from `txid` to `last_txid` failed, not
-    known which.
+    If `last_txid` is above `txid`, a wave crashed: one transaction from `txid` to `last_txid` failed, unknown which.
     """
 
     txid: int = 0

@@ -120,8 +120,7 @@ class StoryChoice(StrEnum):
     def chosen(self, text: str) -> TransactionStory | None:
         """Returns the story in a stored text, None if it is not wanted or cannot be read.
 
-        Most texts are rejected by a search for a word that a wanted one must contain, which is much faster than
-        parsing.
+        Most texts are rejected by a search for a word that a wanted one must contain, much faster than by parsing.
         """
         if not self._may_be_wanted(text):
             return None

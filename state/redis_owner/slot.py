@@ -97,8 +97,7 @@ class RedisSlot:
         """Checks that the server is fit and loads the function library; called once at start.
 
         `asked` is the durability that the server has to confirm, by default level memory. `expires` says whether keys
-        of the topology may expire, `fields_expire` whether fields of its hashes may. The call waits ten seconds for an
-        answer.
+        of the topology may expire, `fields_expire` whether fields of its hashes may. Gives up after ten seconds.
 
         Raises:
             StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a command or

@@ -82,8 +82,7 @@ class EmbeddedServer:
 
     Args:
         data_dir: the directory of the append-only file, the lock, the log and the socket; created if missing. It is
-            private to this user: a directory open to others is closed to them if it holds nothing else, and refused
-            otherwise.
+            private to this user: a directory open to others is closed to them if it holds nothing else, or refused.
         syncs_always: makes the server sync every write, even if another process has started it; see
             `RunOptions.durability`.
         program: path of the server program; None finds one.

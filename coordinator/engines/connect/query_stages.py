@@ -2,8 +2,7 @@
 
 Committers that read or have bolts downstream need a second query, as does a wave in which something went wrong. It
 begins at the input again, like job 2 of the classic engine after the loss of an executor: spouts that cut partitions
-read what query 1 has cut, and the residue of each attempt shows whether committers got the very tuples that were
-acknowledged.
+read what query 1 has cut, and the residue of each attempt shows whether committers got the acknowledged tuples.
 
 Spark may compute a partition twice, or place it wherever it likes. Counts and edges show whether a task has received
 all that the others have sent; this module checks that each task has answered once.

@@ -21,8 +21,7 @@ class RunPlan:
         engine_overlaps: a wave may be processed while a group commits.
         engine_queues: a full wave may be handed to the engine while another is processed.
         message_timeout_s: how long each phase of a wave may take, in seconds.
-        cancel_later_s: how much later a phase is cancelled, so that the engine can end what hangs and report its name
-            first.
+        cancel_later_s: how much later a phase is cancelled, so that the engine can first end and name what hangs.
         barrier_timeout_s: how long the run may do nothing but wait for a barrier, in seconds.
         letter_limits: how many dead letters may be kept.
     """
