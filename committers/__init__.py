@@ -1,4 +1,4 @@
-"""Committers and group commit: runs committers over a group, and decides which prefix of it is published.
+"""Committers and group commit: runs committers over a group, and decides which prefix to publish.
 
 No Redis and no Spark here: `coordinator` carries the decision out, `state` writes it.
 """

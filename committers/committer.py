@@ -9,12 +9,12 @@ from typing import ClassVar
 class ICommitter(ABC):  # noqa: B024 - a marker, as in Storm
     """Marks an `IBatchBolt` whose `finish_batch` runs strictly in txid order, in the commit phase.
 
-    Only committers may declare state. What `finish_batch` writes through the state handles becomes
-    visible exactly once, in one atomic step together with the whole transaction.
+    Only committers may declare state. Its writes through state handles become visible exactly once, in one atomic step
+    together with the whole transaction.
 
-    Two things are not promised. Lower transactions may not be visible in Redis yet: state handles read as if they
-    were, but a Redis client of your own does not. And the transaction may not be committed: anything that
-    `finish_batch` does apart from its writes may happen again, and may happen for an attempt that fails elsewhere.
+    Two things are not promised. Lower transactions may not be visible in Redis yet: state handles read as if they were,
+    but a Redis client of your own does not. And the transaction may never be committed: any other effect of
+    `finish_batch` may happen again, or for an attempt that fails elsewhere.
 
     Source: backtype.storm.transactional.ICommitter. Differs from Storm: transactions are committed in groups, and
     a committer that only writes may run before its transaction's turn, although nothing is published earlier.

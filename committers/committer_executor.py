@@ -32,7 +32,7 @@ class CommitterExecutor(BatchBoltExecutor):
 
     Attributes:
         session: the declared state; it keeps the reads and writes of the last `finish_batch`.
-        earlier: what the task wrote in lower transactions of the group.
+        earlier: the task's writes in lower transactions of the group.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class CommitterExecutor(BatchBoltExecutor):
         super().__init__(wiring, new_collector, observer=observer, clock=clock)
         self.session = StateSession()
         self.earlier = WriteSet()
-        self._states: dict[str, DeclaredState] | None = None  # known from the first bolt on
+        self._states: dict[str, DeclaredState] | None = None  # known once there is a first bolt
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         if self._states is None:
@@ -61,7 +61,7 @@ class CommitterExecutor(BatchBoltExecutor):
 
     def _skip(self) -> None:
         self.session.open(self.earlier)
-        self.session.close()  # with nothing read and nothing written
+        self.session.close()  # without reads or writes
 
 
 class CommitTask:
@@ -73,13 +73,13 @@ class CommitTask:
     Args:
         wiring: the task.
         reader: reads committed state.
-        carrier: takes what is sent to commit tasks downstream.
+        carrier: takes tuples and counts for commit tasks downstream.
         observer: notified of each step of every attempt's bolt.
         clock: in nanoseconds, for the metrics.
 
     Attributes:
         task: executes frames.
-        report: what the task says about the last group begun; one result per attempt, up to the first failure.
+        report: the task's report on the last group begun; one result per attempt, up to the first failure.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class CommitTask:
 
         Args:
             attempts: the group; everything below its first txid is committed.
-            inbox: all that the task has read.
+            inbox: the blocks that the task has read.
             composed: whether to return one write set for the whole prefix.
             begin: called with each attempt before it runs.
         """
@@ -133,7 +133,7 @@ class CommitTask:
             self.report.write_sets.append(WriteSet())
 
     def begin(self, first_txid: int, *, composed: bool, waiting: WaitingValues = nothing_waits) -> None:
-        """Begins a group; everything below its first txid is committed, and `waiting` is what waits to be executed."""
+        """Begins a group; everything below its first txid is committed, and `waiting` gives its unexecuted tuples."""
         self.report = TaskReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
         self._executor.session.begin_group(first_txid - 1, waiting)
         self._executor.earlier = WriteSet()
@@ -141,7 +141,7 @@ class CommitTask:
             self.report.write_sets.append(self._executor.earlier)
 
     def conclude(self, attempt: TransactionAttempt) -> bool:
-        """Ends the group's next attempt, all of which has arrived: adds its result, returns whether it is good."""
+        """Ends the group's next attempt, which has arrived completely: adds its result, returns whether it is good."""
         return self._add(self.task.end(attempt))
 
     def _add(self, result: AttemptResult) -> bool:
@@ -165,11 +165,11 @@ class CommitTask:
 
 
 class WaitingTuples:
-    """The group's tuples at one commit task (executor); nothing is unpacked unless it is asked for.
+    """The group's tuples at one commit task (executor), unpacked only on demand.
 
     Args:
         wiring: the task.
-        inbox: all that the task has read.
+        inbox: the blocks that the task has read.
         attempts: the group.
     """
 
@@ -178,15 +178,15 @@ class WaitingTuples:
         self._executed: Sequence[PlacedFrame] = ()
 
     def take(self, attempt: TransactionAttempt) -> Arrived:
-        """Takes an attempt from the inbox; `values` still gives its tuples, until the next one is taken."""
+        """Takes an attempt from the inbox; `values` still yields its tuples, until the next attempt is taken."""
         arrived = self._inbox.take(attempt)
         self._executed = arrived.frames
         return arrived
 
     def values(self, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """Gives the values of these tuple fields, frame by frame in the order of the group; implements `WaitingValues`.
+        """Yields the values of tuple fields, frame by frame in the group's order; implements `WaitingValues`.
 
-        A frame that cannot be read is passed over: its attempt fails when it is executed.
+        An unreadable frame is skipped: its attempt fails when it is executed.
         """
         for frames in chain([self._executed], map(self._inbox.waiting, self._attempts)):
             for frame in frames:

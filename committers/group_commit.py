@@ -2,15 +2,15 @@
 
 Pure. The result must not depend on how transactions are grouped, so the prefix ends
 
-* before the first attempt that failed on any task, whose edges do not cancel its residue, or which refused too many
+* before the first attempt that failed on any task, has edges that do not cancel its residue, or refused too many
   tuples;
-* before the first attempt that read a field which a lower attempt of the group wrote on another task, whether or not
-  that made it fail;
+* before the first attempt that read a field written by a lower attempt of the group on another task, even if it failed
+  because of that;
 * before the commit would exceed the operation limit.
 
-Tasks compose their own good prefix before they report, which keeps the driver's work small. If that
-turns out to be the wrong prefix, or order matters between tasks, the answer is `Again`: repeat the commit
-phase for a shorter prefix, or transaction by transaction. The shuffled data is still there.
+Tasks compose their own good prefix before they report, which keeps the driver's work small. If that turns out to be the
+wrong prefix, or order matters between tasks, the decision is `Again`: repeat the commit phase for a shorter prefix, or
+transaction by transaction. The shuffled data still exists.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from state.values.state_kind import Field
 
 Read = tuple[str, Field]
 TaskLetters = Mapping[int, Sequence[bytes]]
-"""Task id -> the tuples that the task refused, packed, in order."""
+"""Task id -> the packed tuples that the task refused, in order."""
 _READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 
@@ -54,7 +54,7 @@ class Again:
     Attributes:
         attempts: the prefix; never empty.
         composed: whether tasks compose one write set; False asks for one per transaction.
-        reason: why, for the log.
+        reason: the reason, for the log.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -68,7 +68,7 @@ class GroupDecision:
 
     Attributes:
         step: what to do with the good prefix.
-        failed: the first attempt that failed, if any, and why; it and all later attempts are replayed.
+        failed: the first failed attempt, if any, and its failure; it and all later attempts are replayed.
     """
 
     step: PublishStep | Again
@@ -85,10 +85,10 @@ class Group:
         commit_tasks: every task that must report.
         component_order: component ids in the order in which their changes are composed.
         operations_max: most changes of a group with more than one transaction.
-        is_flat: commit tasks send nothing to one another, so what they read is known even if one of them failed.
+        is_flat: commit tasks send nothing to one another, so their edges are known even if one of them failed.
         letters: attempt -> task id -> tuples refused in its processing phase, if there are any.
         letter_limits: how many tuples an attempt may refuse in both phases, and how many letters may be stored.
-        letters_taken: stored letters that the group publishes.
+        letters_taken: stored letters that the group republishes.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -139,7 +139,7 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
     if sorted(task_ids) != sorted(group.commit_tasks):
         story = f"tasks {task_ids} sent reports, expected one from each of {sorted(group.commit_tasks)}"
         return 0, _incomplete(story)
-    # a task reports up to its first failure, so the attempts that all tasks have reported end with the lowest of these
+    # a task reports up to its first failure, so the attempts reported by all tasks end with the lowest failure
     reported = [reduce(xor, edges) for edges in zip(*(report.results.edges for report in reports), strict=False)]
     for place, attempt in enumerate(group.attempts):
         is_whole = place < len(reported) or not reports
@@ -151,7 +151,7 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
             failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, most)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
         if has_read_other and is_whole:
-            return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
+            return place, _incomplete(_READ_OTHER, failures)  # user code's error on such input does not count
         if failures:
             return place, most_telling(failures)
     return len(group.attempts), None
@@ -160,24 +160,24 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
 def _letters(
     group: Group, prefix: Sequence[TransactionAttempt], reports: Sequence[TaskReport]
 ) -> Iterator[tuple[int, list[tuple[int, Sequence[bytes]]]]]:
-    """Yields the txid and the letters of each attempt that is published and has any."""
+    """Yields txid and letters of each published attempt with letters."""
     for place, attempt in enumerate(prefix):
         if found := _letters_at(group, place, reports):
             yield attempt.txid, found
 
 
 def _letters_at(group: Group, place: int, reports: Sequence[TaskReport]) -> list[tuple[int, Sequence[bytes]]]:
-    """Returns what each task has refused of the attempt at a place, in either phase."""
+    """Returns each task's refused tuples of the attempt at a place, in either phase."""
     attempt = group.attempts[place]
     found = [*group.letters[attempt].items()] if attempt in group.letters else []
-    for report in reports:  # which may report on later attempts too
+    for report in reports:  # reports may include later attempts
         if place in report.results.letters:
             found += report.results.letters[place].items()
     return found
 
 
 def _failures(reports: Sequence[TaskReport], place: int, attempt: TransactionAttempt) -> list[Failure]:
-    """Returns the failures at a place; none is above the last that all tasks have reported."""
+    """Returns the failures at a place, up to the last attempt that all tasks have reported."""
     failures = []
     for report in reports:
         if place >= len(report.results):
@@ -199,8 +199,8 @@ def _from_composed(
         return Again(prefix, composed=False, reason=f"{error}, so compose transaction by transaction")
     operation_count = total.operations()
     if operation_count > group.operations_max:
-        # transactions share fields, so half of them make more than half of the changes: cut well below the limit,
-        # or the commit phase is repeated again and again for a slightly shorter prefix
+        # transactions share fields, so half of them make more than half of the changes: cut well below the limit, or
+        # the commit phase is repeated many times for slightly shorter prefixes
         fitting = max(1, min(len(prefix) * group.operations_max // operation_count, -(-len(prefix) // 2)))
         reason = f"{operation_count} operations exceed the limit of {group.operations_max}"
         return Again(prefix[:fitting], composed=True, reason=reason)
@@ -227,9 +227,9 @@ def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *
 
 
 def _failed_on_stale_state(reports: Sequence[TaskReport], place: int) -> bool:
-    """Returns whether an attempt that failed had read what another task wrote below it, and cannot have seen.
+    """Returns whether the failed attempt had read a field that another task wrote in a lower attempt: a stale value.
 
-    Then its failure says nothing: the group ends before it, and it runs again with the lower ones committed.
+    Then its failure proves nothing: the group ends before it, and it runs again once the lower attempts are committed.
     """
     watched = _read_by_others(reports)
     written = {
@@ -242,7 +242,7 @@ def _failed_on_stale_state(reports: Sequence[TaskReport], place: int) -> bool:
 
 
 def _reads_anothers_write(reports: Sequence[TaskReport], place: int, written: Mapping[int, set[Read]]) -> bool:
-    """Returns whether a task has read at a place what another one wrote below it."""
+    """Returns whether a task's attempt at a place has read a field that another task wrote in a lower attempt."""
     for report in reports:
         others = [fields for task_id, fields in written.items() if fields and task_id != report.task_id]
         reads = {(name, key) for name, key in report.results.reads.get(place, ())} if others else set()
@@ -252,7 +252,7 @@ def _reads_anothers_write(reports: Sequence[TaskReport], place: int, written: Ma
 
 
 def _read_by_others(reports: Sequence[TaskReport]) -> dict[int, set[str]]:
-    """Returns task id -> the names of the states that other tasks have read from."""
+    """Returns task id -> the names of the states that other tasks have read."""
     reads = {report.task_id: {name for some in report.results.reads.values() for name, _ in some} for report in reports}
     return {mine: set().union(*(names for task_id, names in reads.items() if task_id != mine)) for mine in reads}
 

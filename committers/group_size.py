@@ -1,11 +1,11 @@
-"""How many transactions the next group takes: as many as allowed, or fewer if recent groups were cut or took long.
+"""The size of the next group: as large as allowed, or smaller if recent groups were cut or took long.
 
 Pure. After a group that was cut, the next takes twice as many transactions as were published, and the size doubles
 again with every group that is published whole. Operations and bytes per transaction of the last group predict which
 size would exceed a limit.
 
-A call that commits a group blocks the server for everybody, so groups are also cut by how long recent calls took. Of
-the last two the quicker one counts: a server may stall for reasons of its own.
+A call that commits a group blocks the server for everybody, so the duration of recent calls also limits groups. Of the
+last two calls the quicker one counts: a server may stall for other reasons.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections import deque
 
 OVERRUN_FACTOR = 4
-"""A group may take this many times its target before it is cut after its commit phase has run, since that has to run
-again then."""
+"""A group may take this many times its target before it is cut after its commit phase, which then has to run again."""
 FIRST_MAX = 16
-"""Most transactions of a group while nothing is known of how long they take."""
+"""Most transactions of a group while no duration is known."""
 FEW_OPERATIONS = 1_000
-"""A call with fewer takes a few milliseconds; if it took longer, that was not because of its size."""
+"""A call with fewer operations takes a few milliseconds; a longer duration is not due to its size."""
 
 
 class GroupSize:
@@ -27,7 +26,7 @@ class GroupSize:
     Args:
         group_max: the user's limit on transactions.
         operations_max: most changes in one commit.
-        bytes_max: size that the commit of a group aims to stay below.
+        bytes_max: the commit of a group aims to stay below this size.
         target_s: how long the call that commits a group may take; 0 sets no limit.
 
     Attributes:
@@ -51,9 +50,9 @@ class GroupSize:
     def published(
         self, *, asked: int, published: int, operation_count: int, byte_count: int, call_s: float = 0
     ) -> None:
-        """Notes that of a group of `asked` transactions the first `published` were published.
+        """Records that the first `published` transactions of a group of `asked` were published.
 
-        `call_s` is how long that kept the server busy, 0 if it is not known.
+        `call_s` is how long the call kept the server busy, 0 if unknown.
         """
         if published < asked:
             self._limit = max(1, 2 * published)
@@ -69,7 +68,7 @@ class GroupSize:
             self._by_bytes = max(1, published * self._bytes_max // byte_count)
 
     def _note_time(self, published: int, operation_count: int, call_s: float) -> None:
-        """Predicts sizes from the time; a call that was quick says how much may be tried, and not what would fit."""
+        """Predicts sizes from the time; a quick call shows only how much to try next, not the limit."""
         is_slow = call_s > self._target_s
         self._costs.append((call_s / published, call_s / operation_count if is_slow else 0))
         transaction_s, operation_s = map(min, zip(*self._costs, strict=True))

@@ -1,4 +1,4 @@
-"""What one commit task reports on a group: a result per attempt, and what it wrote."""
+"""A commit task's report on a group: a result per attempt, and its writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coordinated_bolt.watching.metrics import TaskMetrics
 from state.commits.write_set import WriteSet, compose
 
 Work = tuple[tuple[str, TaskMetrics], ...]
-"""Component id and work of commit tasks."""
+"""Component id and metrics of each commit task."""
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class TaskReport:
     composed: bool = True
 
     def then(self, later: TaskReport) -> TaskReport:
-        """Returns what the task reports of these attempts and of the next ones, which it ran elsewhere, as one report.
+        """Returns one report on these attempts and on the next ones, which the task ran elsewhere.
 
-        What follows an attempt that failed is left out, as the task would not have come to it.
+        Results after a failed attempt are left out, since the task would have stopped there.
         """
         if self.results.failure is not None:
             return self
@@ -65,5 +65,5 @@ class TaskReport:
 
 
 def work_of(reports: Iterable[TaskReport], places: slice) -> Work:
-    """Returns what commit tasks did for the attempts at these places of a group."""
+    """Returns the commit tasks' work for the attempts at these places of a group."""
     return tuple((each.component_id, each.results.work(each.component_id, places)) for each in reports)

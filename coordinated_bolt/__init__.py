@@ -1,9 +1,9 @@
-"""What a task needs to run bolts: tuples, streams, groupings, counting and the ack tree.
+"""Everything that a task needs to run bolts: tuples, streams, groupings, counting and the ack tree.
 
 Pure: an engine delivers frames and messages, and passes in clocks and seeds. No Spark, no Redis, no sources here.
-What several rooms share lies at the top: `wiring` (all that one task knows), `columns` (rows, held as columns),
-`user_code`, `user_traceback` and `user_failure` (whose code raised, and what), `neighbours` (the import check),
-`rotating_map` and `time_cache_map` (timeouts).
+Shared modules are at the top: `wiring` (all that one task knows), `columns` (rows, held as columns), `user_code`,
+`user_traceback` and `user_failure` (exceptions of user code), `neighbours` (the import check), `rotating_map` and
+`time_cache_map` (timeouts).
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Rows held as columns: one list per field, which one C call can check, hash, cut, pack or sum.
 
-Whatever counts, cuts or passes tuples need not know how they are held: length, slices and iteration are those of a
-list of rows. A stretch of tuples holds either.
+Length, slices and iteration equal those of a list of rows, so code that counts, cuts or passes tuples works with both.
+A stretch of tuples holds either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Columns:
 
     Args:
         lists: the columns, in the order of the fields, all of one length.
-        count: how many rows there are; the columns do not tell if there are none.
+        count: how many rows there are; needed if there are no columns.
 
     Attributes:
         lists: the columns.
@@ -36,7 +36,7 @@ class Columns:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Row], width: int) -> Columns:
-        """Returns rows of that many values as columns."""
+        """Returns rows of `width` values as columns."""
         return cls(list(map(list, zip(*rows, strict=True))) if rows else [[] for _ in range(width)], len(rows))
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class Columns:
 
     def take(self, places: Sequence[int]) -> Columns:
         """Returns the rows at these places, in their order."""
-        if len(places) < 2:  # of one place, an itemgetter returns the item itself
+        if len(places) < 2:  # with one place, an itemgetter returns the item itself
             return Columns([[column[place] for place in places] for column in self.lists], len(places))
         pick = itemgetter(*places)
         return Columns([list(pick(column)) for column in self.lists], len(places))
@@ -85,31 +85,32 @@ def taken(rows: Rows, places: Sequence[int]) -> Rows:
 
 
 def column_of(rows: Rows, position: int) -> list[Any]:
-    """Returns the values of one field; of columns, the list itself."""
+    """Returns the values of one field; for columns, the list itself."""
     return rows.lists[position] if isinstance(rows, Columns) else [row[position] for row in rows]
 
 
 def add_columns(stretches: list[Stretch], stream: int, columns: Columns) -> None:
-    """Appends columns to the last stretch if it holds columns of the stream, else as a stretch of their own."""
+    """Appends columns to the last stretch if it holds columns of the stream, else as a new stretch."""
     if stretches:
         last_stream, rows = stretches[-1]
         if last_stream == stream and isinstance(rows, Columns):
             rows.extend(columns)
             return
-    stretches.append((stream, columns[:]))  # a copy: another target may have been given the same columns
+    stretches.append((stream, columns[:]))  # a copy: another target may get the same columns
 
 
 _TEXTS: dict[type, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     Decimal: ("decimals", str, Decimal),
     date: ("dates", date.isoformat, date.fromisoformat),
 }
-"""Type -> the name of a column of it on the wire, how a value becomes a text, and a text a value. The codec would call
-Python for each value; this packs one text for all of them."""
+"""Type -> the name of its column on the wire, and the conversions from value to text and back. The codec would call
+Python for each value; this packs one text for the whole column.
+"""
 _READ = {name: read for name, _, read in _TEXTS.values()}
 
 
 def to_wire(rows: Rows) -> Any:
-    """Returns the rows of a stretch as plain data for the codec: a list of rows, or a mapping of what columns are."""
+    """Returns the rows of a stretch as plain data for the codec: a list of rows, or a mapping that holds columns."""
     if not isinstance(rows, Columns):
         return rows
     return {_COUNT: len(rows), _COLUMNS: [_written(column) for column in rows.lists]}
@@ -119,7 +120,7 @@ def from_wire(wire: Any) -> Rows:
     """Inverse of `to_wire`.
 
     Raises:
-        KeyError, TypeError, ValueError, ArithmeticError: this holds no rows.
+        KeyError, TypeError, ValueError, ArithmeticError: `wire` holds no rows.
     """
     if isinstance(wire, list):
         return wire
@@ -141,5 +142,5 @@ def _read(wire: list[Any] | dict[str, str]) -> list[Any]:
         return wire
     ((name, text),) = wire.items()
     texts = str.split(text, "\n")
-    values = {each: _READ[name](each) for each in {*texts}}  # which often occur many times
+    values = {each: _READ[name](each) for each in {*texts}}  # equal texts are frequent
     return [values[each] for each in texts]

@@ -1,8 +1,8 @@
 """Checks that ``import state`` and its like find txbatch's own packages.
 
-The names are ordinary words. If the path leads to another module of such a name first, the next import
-would fail with a puzzling error; this one says what has happened. The ``txbatch`` script begins here, because of the
-four names this is the one that nobody else uses.
+The names are ordinary words. If the path has another module of such a name first, the next import would fail with a
+puzzling error; this check explains it. The ``txbatch`` script begins here, because of the four package names only this
+one is unlikely to be taken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def require_own_packages() -> None:
     """Checks the path; packages that import other packages call this first.
 
     Raises:
-        ImportError: one of them is somebody else's module.
+        ImportError: one of the packages is somebody else's module.
         SystemExit: the same, in the ``txbatch`` script, which cannot catch anything yet.
     """
     home = Path(__file__).parent.parent
@@ -41,5 +41,5 @@ def require_own_packages() -> None:
 
 
 def main() -> None:
-    """Runs the ``txbatch`` command; called by its script, once the packages are known to be ours."""
+    """Runs the ``txbatch`` command; called by its script, once the packages are known to be txbatch's."""
     importlib.import_module("coordinator.operating.cli").main()

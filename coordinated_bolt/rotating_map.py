@@ -1,4 +1,4 @@
-"""Maps that forget in steps: each rotation drops the entries that were put a fixed number of rotations ago.
+"""A map that expires in steps: each rotation drops the entries that were put a fixed number of rotations ago.
 
 Expiry thus costs nothing per entry: no times are kept and nothing is searched. It is deliberately coarse;
 the caller decides how much time passes between rotations. Pure: no clock, no lock, no thread. Timeouts of messages and
@@ -17,7 +17,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 DEFAULT_BUCKET_COUNT = 3
-"""With three buckets an entry outlives its expiration by at most half of it."""
+"""With three buckets an entry outlives its expiration time by at most half."""
 
 
 class RotatingMap(Generic[Key, Value]):

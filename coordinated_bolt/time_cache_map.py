@@ -21,8 +21,8 @@ class TimeCacheMap(Generic[Key, Value]):
 
     Args:
         expiration_s: minimum lifetime of an entry, in seconds.
-        clock: returns the present in seconds, like `time.monotonic`; if it goes back, nothing expires until it has
-            caught up. Called with the lock held.
+        clock: returns the time in seconds, like `time.monotonic`; if it goes back, nothing expires until it has caught
+            up. Called with the lock held.
         bucket_count: the n above, at least 2.
         on_expire: called by `tick` for every expired entry, without the lock, so it may use the map.
             If it raises, the remaining expired entries are lost without a call.
@@ -74,7 +74,7 @@ class TimeCacheMap(Generic[Key, Value]):
             return self._map.pop(key, default)
 
     def tick(self) -> list[tuple[Key, Value]]:
-        """Makes the rotations that are due, calls `on_expire` for what expired since the last tick, and returns that.
+        """Makes the due rotations, calls `on_expire` for entries expired since the last tick, and returns these.
 
         May be called by any thread, as often as you like; late ticks make expiry late.
         """

@@ -1,4 +1,4 @@
-"""What a task reports of an exception that it has caught: of user code, or of a state or source of ours."""
+"""Turns exceptions caught by a task, from user code or from txbatch's states and sources, into `Failure` values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = (
     (SourceError, FailureKind.SOURCE),
     (StateRefusedError, FailureKind.STATE),
 )
-"""What an exception is that user code or a state handle has raised; the first class that fits decides."""
+"""Exception class -> kind of failure; the first class that fits decides."""
 
 
 def failure_of(error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
@@ -39,9 +39,9 @@ def failure_of(error: BaseException, component_id: str, task_index: int, tuple_t
 
 
 def lasting_failure_of(error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-    """Classifies what a component raised where nothing may be retried: even a `FailedException` is a mistake there.
+    """Classifies an exception where a retry is impossible: there even a `FailedException` is a mistake.
 
-    What a source or a state of ours says of the input or the server keeps its meaning.
+    Errors of txbatch's sources and states, about the input or the server, keep their kind.
     """
     if isinstance(error, StateUnreachableError):
         return Failure(FailureKind.UNREACHABLE, component_id, task_index, said_by(error, SENTENCE_LIMIT), tuple_text)
@@ -51,7 +51,7 @@ def lasting_failure_of(error: BaseException, component_id: str, task_index: int,
 
 
 def _closer_trouble(error: BaseException) -> str:
-    """Returns what the place that raised `error` said that it is about; "" if it left that to the class."""
+    """Returns the trouble set where `error` was raised; "" if it is only the class's."""
     if not isinstance(error, TransactionError) or error.trouble is type(error).trouble:
         return ""
     return error.trouble.value

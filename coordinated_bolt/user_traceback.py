@@ -1,4 +1,4 @@
-"""Describes an exception from user code: its traceback and, where the exception does not say, the remedy.
+"""Describes an exception from user code: its traceback and, if its message lacks it, the remedy.
 
 All engines show user code's exceptions through this module, so they read the same everywhere, and no control
 characters in them reach a terminal.
@@ -27,26 +27,26 @@ _STREAM_ID = "remedy: the parameter is called stream_id"
 
 
 class WrongAnswerError(TypeError):
-    """A user's method returned an invalid value; the message names both and says what to return."""
+    """A user's method returned an invalid value; the message names both and what to return."""
 
 
 def call(method: Callable[..., object], *arguments: object) -> None:
-    """Calls a user's method for what it does: an answer is a mistake, since nobody reads it.
+    """Calls a user's method that must return None: any other answer is a mistake, since nobody reads it.
 
     Raises:
-        WrongAnswerError: it has returned something.
+        WrongAnswerError: the method returned a value.
     """
     if (answer := method(*arguments)) is not None:
         raise unread_answer(method, answer)
 
 
 def unread_answer(method: Callable[..., object], answer: object) -> WrongAnswerError:
-    """Returns the error for a method that is called for what it does, and has returned what nobody reads."""
+    """Returns the error for a method that must return None but has returned an answer."""
     name = getattr(method, "__name__", "a method")
     if inspect.isgenerator(answer):
         return WrongAnswerError(f"{name} has a yield in it, so none of it was run; call collector.emit for each row")
     if inspect.iscoroutine(answer):
-        answer.close()  # or Python warns of it, too
+        answer.close()  # else Python warns too
         return WrongAnswerError(f"{name} is an async def, so none of it was run; define it with a plain def")
     return WrongAnswerError(
         f"{name} returned {cut(answer, 60)}, which goes nowhere; call collector.emit for each row, and return nothing"
@@ -56,9 +56,9 @@ def unread_answer(method: Callable[..., object], answer: object) -> WrongAnswerE
 def user_traceback(error: BaseException) -> str:
     """Returns traceback and remedy as printable text of bounded length (called where the code ran).
 
-    Leaves out our own frames around the user's, which hold the code to fix.
+    Leaves out txbatch's frames around the user's, which have the code to fix.
     """
-    if isinstance(error, (WrongAnswerError, WrongTypeError)):  # all frames are ours, and the message says everything
+    if isinstance(error, (WrongAnswerError, WrongTypeError)):  # all frames are txbatch's, and the message is complete
         return f"TypeError: {block(str(error))}\n"
     story = traceback.TracebackException.from_exception(error)
     _leave_out_ours(story)
@@ -68,7 +68,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def remedy_for(error: BaseException) -> str:
-    """Returns what to do about an error whose message does not say; "" for most."""
+    """Returns the remedy for an error whose message lacks it; "" for most errors."""
     if isinstance(error, SystemExit):
         return _ENDED_PROCESS
     if isinstance(error, TypeError) and _WRONG_KEYWORD.search(str(error)):
@@ -86,10 +86,10 @@ def remedy_for(error: BaseException) -> str:
 
 
 def _leave_out_ours(story: traceback.TracebackException) -> None:
-    """Cuts each stack of a chain to the frames from the first to the last that is not ours, if there is one.
+    """Cuts each stack of a chain to the frames from the first to the last foreign one, if there is one.
 
-    An error that our own code raised explains itself, so its causes are left out; and all of its frames, if a note says
-    what the user has asked for.
+    An error raised by txbatch explains itself, so its causes are left out; if a note names the user's call, all of its
+    frames are too.
     """
     link: traceback.TracebackException | None = story
     while link is not None:
@@ -102,7 +102,7 @@ def _leave_out_ours(story: traceback.TracebackException) -> None:
 
 
 def _call_that_sets(name: str, component: type) -> str:
-    """Returns the call of one of our base classes that sets the annotated attribute, "" if there is none."""
+    """Returns the call of a txbatch base class that sets the annotated attribute, "" if there is none."""
     for base in component.__mro__:
         if base.__module__.startswith("coordinated_bolt.") and name in inspect.get_annotations(base):
             for method in filter(vars(base).__contains__, _PREPARING):

@@ -1,4 +1,4 @@
-"""Everything one task needs to know: made by the plan on the driver, shipped, and read where the task runs."""
+"""Everything that one task needs to know: made by the plan on the driver, shipped, and read where the task runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Coordination:
 
 @dataclass(frozen=True, slots=True)
 class TaskWiring:
-    """One task: its identity, what it runs, and the tasks it receives from and sends to.
+    """One task: its identity, its bolt or spout, and the tasks upstream and downstream.
 
     Attributes:
         topology_id: the topology.
@@ -62,21 +62,21 @@ class TaskWiring:
         tasks_of: component id -> task ids, for the whole topology.
         conf: the topology's configuration, overridden by the component's; users get copies, see `context`.
         spec: the pickled bolt or spout.
-        record_class: the pickled class of the objects that the bolt takes for tuples; empty if it takes tuples.
+        record_class: the pickled record class that the bolt takes in place of tuples; empty if it takes tuples.
         upstream: task id -> task, for every task upstream.
         streams: stream id -> stream, for every stream the component declares.
         targets: every task downstream.
-        commit_targets: the targets in the commit phase; empty for a task that is in it, too.
-        chained_targets: those targets that run after it in the same process and are handed their tuples in memory.
+        commit_targets: the targets in the commit phase; empty for a task that is itself in that phase.
+        chained_targets: the targets that run after it in the same process and get their tuples in memory.
         needs_id: whether a batch also waits for the ID tuple, as a committer's does.
         skips_empty_batches: whether its bolt has nothing to do for a batch without tuples.
         frame_tuples: most tuples in one frame.
         hook_specs: the pickled hooks of the topology.
         coordination: the task's place in a sub-topology; None outside one.
         letter_limits: how many dead letters the topology may keep.
-        shard_count: how many shards hold its state.
-        late: component id -> what it has emitted too late, until one of its tasks ends an attempt; shared by all tasks
-            of a run in a process, since the task whose thread that was may have ended long ago.
+        shard_count: how many shards hold the topology's state.
+        late: component id -> the failure for a tuple emitted too late, until one of its tasks ends an attempt; shared
+            by all tasks of a run in a process, since the emitting thread's own task may have ended.
     """
 
     topology_id: str
@@ -108,7 +108,7 @@ class TaskWiring:
             stream_id: tuple(subscriber.component_id for subscriber in stream.subscribers)
             for stream_id, stream in self.streams.items()
         }
-        object.__setattr__(self, "_subscribers", subscribers)  # once a task, since every attempt has a context
+        object.__setattr__(self, "_subscribers", subscribers)  # once per task: every attempt has a context
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -132,13 +132,13 @@ class TaskWiring:
         )
 
     def framed_targets(self) -> Collection[int]:
-        """Returns the tasks downstream that are not chained to it, each of which gets frames and a report."""
+        """Returns the tasks downstream that are not chained to this one; each gets frames and a report."""
         return dict.fromkeys(target for target in self.targets if target not in self.chained_targets)
 
     def outboxes(self, carrier: Carrier, handed: NewHandOvers = lambda attempt: ()) -> NewOutbox:
         """Returns a function that makes the outbox of an attempt.
 
-        `carrier` takes what all of them send, and `handed` makes what takes the rows for chained targets.
+        `carrier` takes frames and counts of all attempts; `handed` makes the hand-overs to chained targets.
         """
         targets = self.framed_targets()
 

@@ -1,8 +1,8 @@
-"""Builds and runs topologies: spouts, the coordinator, the engines, the command line.
+"""Everything that builds and runs topologies: spouts, the coordinator, the engines, the command line.
 
-Modules at the top are entrances: `run` and `run_plain` to Spark, `start` to a run in the background, and `exactly_once`
-from Structured Streaming. What a transactional run is asked for is one `RunRequest` (`run_request`), its server one
-`ServerChoice` (`server_choice`); the work is left to the rooms.
+The modules directly in this package are entrances: `run` and `run_plain` to Spark, `start` to a run in the background,
+and `exactly_once` from Structured Streaming. One `RunRequest` (`run_request`) describes a transactional run, and one
+`ServerChoice` (`server_choice`) its server; the packages below do the work.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The bridge from Structured Streaming: what `writeStream.foreachBatch` calls, committed exactly once."""
+"""The bridge from Structured Streaming: the function for `writeStream.foreachBatch` that commits exactly once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _LOG = logging.getLogger("txbatch")
 class ExactlyOnce:
     """Commits each micro-batch of one streaming query as one transaction; made by `exactly_once`.
 
-    Spark calls it on the driver, once a batch, or again for a batch whose end it did not note. It returns when the
-    batch is durable and raises if it is not; then the query stops, and repeats the batch when it is started again.
-    Server, plan and ownership are kept from one batch to the next.
+    Spark calls it on the driver, once for each batch, and again for a batch whose end Spark did not record. It returns
+    when the batch is durable, and raises an error if it is not: then the query stops, and repeats the batch when it is
+    started again. Server, plan and ownership are kept from one batch to the next.
     """
 
     def __init__(self, topology: Topology, first_batch_id: int, request: RunRequest) -> None:
@@ -38,15 +38,15 @@ class ExactlyOnce:
 
     @property
     def statistics(self) -> RunStatistics | None:
-        """What was done since the query was started; None before its first batch."""
+        """The statistics since the query was started; None before its first batch."""
         return None if self._run is None else self._run.coordinator.statistics
 
     def __call__(self, rows: Any, batch_id: int) -> None:
-        """Commits a batch unless it is committed (driver, on Spark's thread).
+        """Commits a batch, unless that was done before (driver, on Spark's thread).
 
         Args:
-            rows: the batch, a DataFrame.
-            batch_id: its number.
+            rows: the DataFrame of the batch.
+            batch_id: the number of the batch.
 
         Raises:
             SourceError: the batch is not the one that is due, nor the last one again.
@@ -54,7 +54,7 @@ class ExactlyOnce:
             TransactionError: as `run`.
         """
         from coordinator.engines.spark.intake.streaming_query import (
-            micro_batch_of,  # takes as long to import as all else
+            micro_batch_of,  # takes as long to import as everything else
         )
 
         batch = micro_batch_of(rows, batch_id)
@@ -66,7 +66,7 @@ class ExactlyOnce:
                 raise
 
     def close(self) -> None:
-        """Lets go of server and topology; called after the query has ended, if the process lives on."""
+        """Releases server and topology; called after the query has ended, if the process continues."""
         with self._lock:
             self._close()
 
@@ -109,7 +109,7 @@ class _BoundRun:
         source: the coordinator of the spout.
 
     Attributes:
-        rows: of the batch that is being committed.
+        rows: the DataFrame of the batch that is being committed.
         coordinator, resources: set once the run has started.
     """
 
@@ -121,7 +121,7 @@ class _BoundRun:
         self.rows: Any = None
 
     def commit(self, batch: MicroBatch, rows: Any) -> None:
-        """Drives the run until the batch is as durable as the run has asked; a committed one is not processed again."""
+        """Drives the run until the batch is as durable as was asked for; a committed batch is not processed again."""
         statistics = self.coordinator.statistics
         txid = self.source.txid_of(batch, statistics.last_txid)
         is_committed = txid <= statistics.last_txid
@@ -138,16 +138,16 @@ class _BoundRun:
 
 @spelled_out(QueryKeywords)
 def exactly_once(topology: Topology, *, first_batch_id: int = 0, **asked: Unpack[QueryKeywords]) -> ExactlyOnce:
-    """Makes what `writeStream.foreachBatch` is given, so that every micro-batch changes state exactly once (driver).
+    """Makes a function for `writeStream.foreachBatch`, with which each micro-batch changes state exactly once (driver).
 
-    Batch n of the query is transaction n + 1 (n - `first_batch_id` + 1), processed by the topology on the query's
-    own Spark session; its rows stay on the executors. The topology is bound to the query by its first batch: the id of
-    the query, which lives in its checkpoint, is stored with it. The other arguments are as for `run`; of the options,
+    Batch n of the query is transaction n + 1 (n - `first_batch_id` + 1), which the topology processes on the query's
+    own Spark session; its rows stay on the executors. The first batch binds the topology to the query: it stores the
+    query's id, which is kept in the query's checkpoint. The other arguments are as for `run`. The option
     ``adopt="skip,again"`` binds the topology to another query, whatever that skips or repeats.
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned; its spout is a `MicroBatches`.
-        first_batch_id: the first batch this topology is given, if the query has run without it before.
+        first_batch_id: the first batch that this topology is given, if the query has run without it before.
 
     Raises:
         TopologyError: the topology does not read micro-batches, or a parameter cannot be used.

@@ -1,4 +1,4 @@
-"""Checks of the options of runs and spouts; a field of an option value has its check next to its default."""
+"""Checks the options of runs and spouts; the field of each option has its check next to its default."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from state.errors import TopologyError
 from state.values.whole import is_number, is_whole
 
 Check = Callable[[object], str]
-"""Value -> what to give instead; "" if the value can be used."""
+"""Value -> a phrase that asks for another value; "" if this one can be used."""
 Value = TypeVar("Value")
 
 
 def checked(default: Value, check: Check, *, may_be_none: bool = False) -> Value:
-    """Returns a field of a dataclass: its default, and its check unless it may be None and is."""
+    """Returns a dataclass field with its default and its check; None passes if it `may_be_none`."""
     passes: Check = (lambda value: "" if value is None else check(value)) if may_be_none else check
     made: Value = field(default=default, metadata={"check": passes})
     return made
@@ -26,7 +26,7 @@ def refuse_wrong_options(options: Any) -> None:
     """Runs the check of every field that has one; called by ``__post_init__``.
 
     Raises:
-        TopologyError: a value cannot be used; the message names the option and what to give.
+        TopologyError: a value cannot be used; the message names the option, and which values can be.
     """
     for entry in fields(options):
         value = getattr(options, entry.name)
@@ -36,7 +36,7 @@ def refuse_wrong_options(options: Any) -> None:
 
 
 def count(least: int = 1, most: float = math.inf, why: str = "") -> Check:
-    """Returns the check of a whole number; `why` follows what it may be at most."""
+    """Returns the check of a whole number; in its message, `why` follows the maximum."""
 
     def check(value: object) -> str:
         if not is_whole(value, least):
@@ -58,7 +58,7 @@ def seconds(*, above_zero: bool = False) -> Check:
 
 
 def fraction() -> Check:
-    """Returns the check of a part of a whole."""
+    """Returns the check of a number from 0 to 1."""
 
     def check(value: object) -> str:
         return "" if is_number(value) and 0 <= value <= 1 else "give a number from 0 to 1"
@@ -67,17 +67,17 @@ def fraction() -> Check:
 
 
 def one_of(words: Mapping[str, str]) -> Check:
-    """Returns the check of a word; each word has its meaning, "" if it needs none."""
+    """Returns the check of a word; `words` gives each word its meaning, "" if it needs no explanation."""
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
     wanted = f"one of these words: {meanings}" if any(words.values()) else f"one of {', '.join(words)}"
     return lambda value: "" if value in [*words] else f"give {wanted}"
 
 
 def refuse_unknown(name: str, given: Any, known: Iterable[str]) -> None:
-    """Refuses a word that a source was given and does not know.
+    """Refuses a word that a source was given but does not know.
 
     Raises:
-        TopologyError: it is none of the known ones.
+        TopologyError: the word is none of the known ones.
     """
     choices = [str(each) for each in known]
     if given not in choices:
@@ -85,9 +85,9 @@ def refuse_unknown(name: str, given: Any, known: Iterable[str]) -> None:
 
 
 def names_in(given: Any) -> tuple[str, ...]:
-    """Returns the names that a list holds, or the one that stands in its place; none if something else was given.
+    """Returns the names in a list, or the single name given in its place; none if something else was given.
 
-    A set is something else: it has another order in each process.
+    A set counts as something else: its order differs from process to process.
     """
     is_list = isinstance(given, Iterable) and not isinstance(given, Set)
     listed = (given,) if isinstance(given, str) else tuple(given) if is_list else ()
@@ -95,10 +95,10 @@ def names_in(given: Any) -> tuple[str, ...]:
 
 
 def positive(owner: str, name: str, given: Any) -> int:
-    """Returns a whole number of at least 1 that a spout was given, on the command line as text.
+    """Returns a whole number of at least 1 that a spout was given, possibly as text from the command line.
 
     Raises:
-        TopologyError: it is something else.
+        TopologyError: it is not such a number.
     """
     number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
     if not is_whole(number, 1):

@@ -43,13 +43,13 @@ _LOG = logging.getLogger("txbatch")
 RETRY_BACKOFF_S = 0.2
 """The pause before the third attempt at a txid, unless the options set another one."""
 COLLECTOR_THRESHOLDS = (50_000, 20, 20)
-"""Of Python's cycle collector during a run, on the driver.
+"""The thresholds of Python's cycle collector during a run, on the driver.
 
-Every few hundred objects it walks the young ones, and now and then everything that is loaded. What a run makes, records
-of what is in flight and what tasks report, forms no cycles, and there is much of it.
+By default the collector walks the young objects every few hundred objects, and now and then everything that is loaded.
+A run makes many objects, such as records of attempts in flight and reports of tasks, and they form no cycles.
 """
 NAME_TRIES, NAME_PAUSE_S = 8, 0.25
-"""The newer run reports where it runs right after the takeover, from a thread of its own; that is waited for."""
+"""How often, and with which pause, to look where the newer run reports to be running, soon after its takeover."""
 
 
 @spelled_out(RunKeywords)
@@ -68,7 +68,7 @@ def run(topology: Topology, **asked: Unpack[RunKeywords]) -> RunStatistics:
         conf: Spark settings of the session that is started; they take precedence over ours.
         options: limits of the run.
         on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
-        on_step: called before each step of the start, with a phrase that says what is about to be started.
+        on_step: called before each step of the start, with a phrase that describes the step.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
         republish: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once,
@@ -122,11 +122,11 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         enter(logs_of(topology.topology_id))
         tell(f"{'starting' if server.redis_url is None else 'connecting to'} {server}")
         store, url = enter(_state_store(topology, server, asked))
-        is_first = store.look() is None  # one that cannot start Spark leaves nothing
+        is_first = store.look() is None  # a first run that cannot start Spark leaves nothing behind
         if choice is None:
             refuse_early(topology, plan, store, options, pause=time.sleep)
         spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
-        sparks = enter(ExitStack())  # its own: Spark may start late, and ends after the run all the same
+        sparks = enter(ExitStack())  # separate: Spark may start late, and still ends after the run
         engine: Engine
         late = spark.later(sparks) if choice is None and spark.may_be_needless(store) else None
         if late is None:
@@ -161,7 +161,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
 
 
 def _pickler(engine: str) -> PickleSpec:
-    """Returns what pickles the components: Spark's executors have Spark's own pickler, and no other for certain."""
+    """Returns the pickler for components: Spark's own is the only one that its executors are certain to have."""
     if engine == EngineName.LOCAL:
         return pickle_spec
     # imported here because importing Spark takes as long as everything else
@@ -183,10 +183,10 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
 
 
 class ProgressCallback:
-    """Observes a run and calls back after each turn in which something has ended.
+    """An observer that calls back after each turn in which something has ended.
 
     Args:
-        on_progress: called with the statistics, on the run's thread; one that raises is called again the next time.
+        on_progress: called with the statistics, on the run's thread; if it raises an error, the run continues.
     """
 
     def __init__(self, on_progress: Callable[[RunStatistics], None]) -> None:
@@ -194,7 +194,7 @@ class ProgressCallback:
         self._statistics = RunStatistics()
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case RunBegan(statistics=RunStatistics() as statistics):
                 self._statistics = statistics
@@ -222,7 +222,7 @@ def _state_store(topology: Topology, server: ServerChoice, asked: Durability) ->
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Lets the cycle collector look less often while the block runs; the caller's thresholds are back afterwards."""
+    """Makes the cycle collector run less often during the block, and restores the caller's thresholds after it."""
     before = gc.get_threshold()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     try:
@@ -233,7 +233,7 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def newer_run_named(store: RedisStore, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
-    """Encloses a run: the error of one that was taken over names the newer one, if that reports itself in time."""
+    """Encloses a run: the error of a run that was taken over names the newer run, if that reports itself in time."""
     try:
         yield
     except FencedError as error:

@@ -1,9 +1,9 @@
-"""Runs a plain topology on Spark: connects Spark, engine and driver loop, and closes them again.
+"""Runs a plain topology on Spark: connects Spark, the engine and the driver's loop, and closes them again.
 
-It runs in waves. The spouts live in the driver. What they emit goes through one Spark job, in which every bolt executes
-its share. At the end each message is acked or failed: it fails if a bolt failed it, if a bolt left a tuple of its tree
-neither acked nor failed, or if the job crashed. One wave runs at a time. Meanwhile the spouts are asked for the next
-one, which begins before the acks of the previous one; if that has crashed, after its failures.
+It runs in waves. The spouts live in the driver. The tuples they emit for a wave go through one Spark job, in which
+every bolt executes its share. At the end each message is acked or failed: it fails if a bolt failed it, if a bolt left
+a tuple of its tree neither acked nor failed, or if the job crashed. One wave runs at a time. Meanwhile the spouts emit
+the next one, which begins before the acks of the previous wave, or after its failures if that has crashed.
 
 Differs from Storm, and from `LocalCluster`:
 

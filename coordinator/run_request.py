@@ -1,6 +1,6 @@
-"""What a transactional run is asked for: one value, made by each entrance and carried whole to where it is used.
+"""The request for a transactional run: one value, which each entrance makes and which is passed on as a whole.
 
-Arguments of the entrances are typed here, once; what they mean is said at `run`.
+The arguments of the entrances have their types here, once; `run` explains them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOCAL_MASTER = "local[*]"
 
 
 class ServerKeywords(TypedDict, total=False):
-    """Where the state is."""
+    """Keyword arguments that name the server of the state."""
 
     redis_url: str | None
     data_dir: str | Path | None
@@ -39,7 +39,7 @@ class ServerKeywords(TypedDict, total=False):
 
 
 class QueryKeywords(ServerKeywords, total=False):
-    """Keyword arguments of `exactly_once`, whose Spark is that of the query."""
+    """Keyword arguments of `exactly_once`, which runs on the query's own Spark."""
 
     options: RunOptions | None
     on_progress: Callable[[RunStatistics], None] | None
@@ -62,11 +62,11 @@ class RunKeywords(QueryKeywords, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What `run`, `start`, `exactly_once` and the command line ask of a run.
+    """A request for a run, made by `run`, `start`, `exactly_once` or the command line.
 
     Attributes:
-        server: holds the state.
-        intake: what feeds stage 0, unless the spout's tasks read by themselves. The others are arguments of `run`.
+        server: the server that holds the state.
+        intake: feeds stage 0; None if the spout's tasks read by themselves. The others are arguments of `run`.
     """
 
     server: ServerChoice
@@ -86,18 +86,18 @@ class RunRequest:
 
     @classmethod
     def of(cls, asked: QueryKeywords) -> RunRequest:
-        """Returns the request that the arguments of an entrance make.
+        """Returns a request with the arguments of an entrance.
 
         Raises:
             TopologyError: two servers are named.
-            TypeError: there is no such argument.
+            TypeError: an argument is unknown.
         """
         given: dict[str, Any] = {"redis_url": None, "data_dir": None, **asked}
         server = choose_server(**{name: given.pop(name) for name in ServerKeywords.__annotations__ if name in given})
         return cls(server=server, options=given.pop("options", None) or RunOptions(), **given)
 
     def choice(self) -> RepublishChoice | LetterChoice | None:
-        """Returns what the run publishes again; None if it reads the input.
+        """Returns which batches or dead letters the run publishes again; None if it reads the input.
 
         Raises:
             TopologyError: the arguments exclude each other, or name nothing that can be published again.
@@ -109,10 +109,10 @@ class RunRequest:
         return LetterChoice.of(self.republish_letters)
 
     def check_engine(self, topology: Topology) -> None:
-        """Checks that the engine can run what is asked for.
+        """Checks that the engine exists, and can run what is requested.
 
         Raises:
-            TopologyError: there is no such engine, or the local one is given what is for Spark.
+            TopologyError: there is no such engine, or the local engine was given an argument for Spark.
         """
         if self.engine not in set(EngineName):
             raise TopologyError(f"engine is {self.engine!r}; give one of {', '.join(EngineName)}")
@@ -137,13 +137,13 @@ class RunRequest:
             )
 
     def tell_step(self, phrase: str) -> None:
-        """Tells what is about to be started."""
+        """Calls `on_step` with a phrase that describes the next step of the start."""
         if self.on_step is not None:
             self.on_step(phrase)
 
 
 def spelled_out(arguments: type[QueryKeywords]) -> Callable[[Entrance], Entrance]:
-    """Shows the arguments of an entrance one by one, with defaults: in ``help()``, notebooks and the API reference."""
+    """Makes ``help()``, notebooks and the API reference show an entrance's arguments one by one, with defaults."""
     defaults = {entry.name: entry.default for entry in fields(RunRequest)} | {"options": None, "allow_plaintext": False}
 
     def shown(entrance: Entrance) -> Entrance:

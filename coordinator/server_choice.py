@@ -1,7 +1,6 @@
-"""Chooses the server of a run or a command: a given one, or the private one of a data directory.
+"""Chooses the server of a run or a command: the one that is given, or the private one of a data directory.
 
-The rule is the same for the command line and for `run`: first the options, then the environment, then the default
-directory.
+The command line and `run` follow the same rule: first the options, then the environment, then the default directory.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from state.troubles import Trouble
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
 ANY_TOPOLOGY = "any"
-"""Stands for a topology where none is meant."""
+"""Takes the place of a topology id where no particular topology is meant."""
 
 
 def open_store(url: str, topology: Topology, **options: Unpack[ConnectionOptions]) -> RedisStore:
-    """Returns the store of a topology, in one slot or in many; `options` as for `RedisTopology`."""
+    """Returns the store of a topology, whether in one slot or in many; `options` are as for `RedisTopology`."""
     if topology.shard_count == 1:
         return RedisStore(url, topology.topology_id, **options)
-    from state.redis_shards.sharded_store import ShardedStore  # which few topologies need
+    from state.redis_shards.sharded_store import ShardedStore  # few topologies need it
 
     return ShardedStore(url, topology.topology_id, shard_count=topology.shard_count, **options)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerChoice:
-    """The server that holds the state, printed without its password; the private one if it has no address."""
+    """The server that holds the state; the private one if it has no address. It is printed without its password."""
 
     redis_url: str | None
     data_dir: Path
@@ -55,9 +54,9 @@ class ServerChoice:
 
     @contextmanager
     def store(self, topology_id: str, *, may_create: bool = False) -> Iterator[RedisTopology]:
-        """Yields a topology to inspect, drop or import.
+        """Yields a topology, to be inspected, dropped or imported.
 
-        A private server is started only in a directory that has had one before, unless `may_create`.
+        Unless `may_create`, a private server is started only in a directory that has had one before.
 
         Raises:
             TopologyError: the data directory was never used, or the topology id or the address is invalid.
@@ -75,9 +74,9 @@ class ServerChoice:
 
     @contextmanager
     def onlooker(self) -> Iterator[Onlooker]:
-        """Yields what looks at all topologies of the server, and changes none; raises as `store`.
+        """Yields a view of all topologies of the server that changes none of them; raises as `store`.
 
-        A private server that ends meanwhile, with the run that started it, is started again at the next look.
+        If a private server ends meanwhile, with the run that started it, the next look starts it again.
         """
         self._refuse_unused()
         with self.address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
@@ -90,9 +89,9 @@ class ServerChoice:
 
     @contextmanager
     def address(self, *, syncs_always: bool = False) -> Iterator[tuple[str, Callable[[], None] | None]]:
-        """Yields the server's address, and what starts it again if it is a private one, which is started.
+        """Yields the server's address; a private server is started, and comes with a function that starts it again.
 
-        A private server that `syncs_always` syncs its file at each write.
+        With `syncs_always`, a private server syncs its file at each write.
         """
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
@@ -102,7 +101,7 @@ class ServerChoice:
             yield server.url, server.ensure
 
     def _refuse_unused(self, *, may_create: bool = False) -> None:
-        """Refuses a private server where there never was one: a look must not start it."""
+        """Refuses a private server in a directory that never had one: inspecting must not start a server."""
         if self.redis_url is not None:
             return
         try:
@@ -129,7 +128,7 @@ def choose_server(
     *,
     allow_plaintext: bool = False,
 ) -> ServerChoice:
-    """Returns the server that the options, or the arguments of `run`, name; they override the environment.
+    """Returns the server named by the options, or by the arguments of `run`; they override the environment.
 
     Raises:
         TopologyError: both options are given.

@@ -1,4 +1,4 @@
-"""When the Spark of a run starts: before the run owns its topology, not before a wave needs it, or never (driver)."""
+"""Starts the Spark of a run: before the run owns its topology, only when a wave needs it, or never (driver)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SparkStart:
     """Starts Spark for one run, unless a session was given, and the engine on it.
 
     Attributes:
-        plan: with a partition for each task.
-        url: where committers read state.
+        plan: the plan, with a partition for each task.
+        url: the server from which committers read state.
     """
 
     topology: Topology
@@ -41,10 +41,10 @@ class SparkStart:
     nonce: str
 
     def may_be_needless(self, store: RedisStore) -> bool:
-        """Returns whether everything that was cut is committed, so that perhaps no wave is needed.
+        """Returns whether all cut transactions are committed, so that perhaps no wave is needed.
 
-        Not while another run may be working: a run that cannot start Spark must not take the topology from it. Spouts
-        that read by Spark need it to look at their input.
+        It is False while another run may be working, since a run that cannot start Spark must not take the topology
+        from it. Spouts that read by Spark need Spark even to look at their input.
         """
         if self.is_local or self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
             return False
@@ -57,7 +57,7 @@ class SparkStart:
         return not seen.connected and seen.standing in (Standing.ENDED, Standing.SILENT)
 
     def later(self, resources: ExitStack) -> LateEngine:
-        """Returns an engine that starts when it is needed; not for spouts that read by Spark."""
+        """Returns an engine that starts when it is first needed; not for spouts that read by Spark."""
         from coordinator.engines.spark.session import OUR_SETTINGS, is_fair
 
         settings = {**({} if self.is_connect else OUR_SETTINGS), **(self.request.conf or {})}
@@ -70,7 +70,7 @@ class SparkStart:
         return self.request.engine == EngineName.LOCAL
 
     def master(self) -> str:
-        """Returns where the run is, in words."""
+        """Returns the Spark master for display, or, in words, that there is none."""
         if self.is_local:
             return "none (engine local)"
         from coordinator.engines.spark.session import master_of
@@ -85,7 +85,7 @@ class SparkStart:
         return is_connect(self.request.spark, self.request.master)
 
     def now(self, resources: ExitStack) -> tuple[Topology, Engine]:
-        """Returns the topology as the driver runs it, and its engine; `resources` closes what was started."""
+        """Returns the topology as the driver runs it, and its engine; `resources` closes all that was started."""
         if self.is_local:
             return self.topology, self._process_engine(resources)
         if self.is_connect:

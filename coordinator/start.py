@@ -1,4 +1,4 @@
-"""Runs a topology in the background: a handle to watch it, drain it and wait for it."""
+"""Runs a topology in the background, with a handle to watch it, drain it and wait for it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from state.printable import said_by
 
 _LOG = logging.getLogger("txbatch")
 EXIT_TIMEOUT_S = 30.0
-"""How long the end of the process waits for a run to drain."""
+"""How long a process that ends waits for its run to drain."""
 
 
 class Watched(Protocol):
@@ -47,7 +47,7 @@ Statistics = TypeVar("Statistics", bound=Watched)
 
 
 class Driven(Protocol[Statistics]):
-    """What a background run needs of the coordinator that drives it."""
+    """The part of a coordinator that a background run needs."""
 
     statistics: Statistics
 
@@ -55,14 +55,14 @@ class Driven(Protocol[Statistics]):
 
 
 Work = Callable[[Callable[[Driven[Statistics]], None], Callable[[Statistics], None]], Statistics]
-"""Runs to the end; is given what to call with the coordinator, and with the statistics after events."""
+"""Runs to the end; calls its arguments with the coordinator, and with the statistics after events."""
 
 
 class RunStatus(StrEnum):
-    """How a run in the background stands."""
+    """The state of a run in the background."""
 
     STARTING = "starting"
-    """The server and Spark are being started; nothing was cut yet."""
+    """The server and Spark are being started; no transaction has been cut yet."""
     RUNNING = "running"
     DRAINING = "draining"
     """It commits what is in flight, or ends the wave of a plain topology, and then ends."""
@@ -71,23 +71,23 @@ class RunStatus(StrEnum):
 
 
 class BackgroundRun(Generic[Statistics]):
-    """A run under way on a thread of its own; made by `start`, used from any thread.
+    """A run on a thread of its own; made by `start`, used from any thread.
 
-    Leaving a cell, a `wait` or a block by Ctrl-C leaves the run as it is: it continues until its input ends or somebody
-    calls `drain`. Its error is raised by `wait` and `result`, each time they are called, and is logged when it happens.
+    Ctrl-C in a cell, a `wait` or a block does not affect the run, which continues until its input ends or somebody
+    calls `drain`. If the run fails, its error is logged, and raised by each call of `wait` and `result`.
 
-    As a context manager it drains the run at the end of the block, waits for it, and raises what the run raised; after
-    an exception in the block, that one. To let a finite input end, call `wait` in the block.
+    As a context manager it drains the run at the end of the block, waits for it, and raises the error of the run, or of
+    the block if that has failed. To let a finite input end, call `wait` in the block.
 
-    A process that ends drains the run first, for up to 30 seconds. Nothing that was committed can be lost either way.
+    A process that ends drains the run first, for up to 30 seconds. In any case, nothing that was committed can be lost.
 
     Args:
-        topology_id: of the topology.
+        topology_id: the id of the topology.
         work: does the run; called on the new thread.
-        statistics: the figures of a run that has not begun.
+        statistics: the statistics of a run that has not begun.
 
     Attributes:
-        topology_id: of the topology.
+        topology_id: the id of the topology.
     """
 
     def __init__(self, topology_id: str, work: Work[Statistics], statistics: Statistics) -> None:
@@ -105,12 +105,12 @@ class BackgroundRun(Generic[Statistics]):
 
     @property
     def statistics(self) -> Statistics:
-        """The figures of the run as of its last event: a copy, which stays as it is."""
+        """The statistics of the run after its last event: a copy, which does not change any more."""
         return self._statistics
 
     @property
     def status(self) -> RunStatus:
-        """How the run stands."""
+        """The state of the run."""
         if self._ended.is_set():
             return RunStatus.DONE if self._error is None else RunStatus.FAILED
         if self._is_draining:
@@ -118,7 +118,7 @@ class BackgroundRun(Generic[Statistics]):
         return RunStatus.STARTING if self._coordinator is None else RunStatus.RUNNING
 
     def drain(self) -> None:
-        """Lets the run end: it cuts no new transactions, and commits those in flight. Returns at once.
+        """Makes the run end: it cuts no new transactions, and commits those in flight. Returns at once.
 
         A run of a plain topology ends after its wave, whose messages are acked or failed. A run that is still starting
         ends as soon as it has started. The next run of a transactional topology continues.
@@ -148,7 +148,7 @@ class BackgroundRun(Generic[Statistics]):
         """Waits until the run has ended, and returns its statistics.
 
         Raises:
-            TimeoutError: it has not ended in time; it continues.
+            TimeoutError: the run has not ended in time; it continues.
             TransactionError: what the run raised; see `run`.
         """
         if not self.wait(timeout_s):
@@ -186,12 +186,12 @@ class BackgroundRun(Generic[Statistics]):
                 "the run of topology %r failed, wait() and result() raise it: %s", self.topology_id, said_by(error)
             )
         finally:
-            self._coordinator = None  # it holds everything that the run has opened
+            self._coordinator = None  # it refers to everything that the run has opened
             atexit.unregister(self._end_with_process)
             self._ended.set()
 
     def _begun(self, coordinator: Driven[Statistics]) -> None:
-        # what is registered last is called first: before Spark's folders, registered since, are removed
+        # registered last, called first: before Spark's folders, registered meanwhile, are removed
         atexit.unregister(self._end_with_process)
         atexit.register(self._end_with_process)
         with self._lock:
@@ -202,7 +202,7 @@ class BackgroundRun(Generic[Statistics]):
             coordinator.drain()
 
     def _progressed(self, statistics: Statistics) -> None:
-        """Copies the figures on the run's own thread, so that nobody reads what is being changed."""
+        """Copies the statistics on the run's own thread, so that nobody reads them while they change."""
         self._statistics = statistics.copied()
 
     def _end_with_process(self) -> None:
@@ -235,21 +235,21 @@ def start(topology: PlainTopology, **asked: Unpack[PlainKeywords]) -> Background
 
 @spelled_out(RunKeywords)
 def start(topology: Topology | PlainTopology, **asked: Any) -> BackgroundRun[Any]:  # noqa: D417 - see `run`
-    """Begins a run in the background and returns at once; for notebooks, and services with more to do than one run.
+    """Starts a run in the background and returns at once; for notebooks, and services that do more than one run.
 
         with start(topology) as run:
             run.wait(10)
             print(run.statistics)
 
-    One transactional topology has one run: a second one takes it over, and the first ends with a `FencedError`. So
-    drain the run that a cell has started before you start it again. A process has one SparkContext: to have two
-    topologies run at a time, give both the same `spark`.
+    A transactional topology has one run at a time: a second run takes the topology over, and the first ends with a
+    `FencedError`. So drain the run that a cell has started before you execute the cell again. A process has one
+    SparkContext: to run two topologies at a time, give both the same `spark`.
 
-    The other arguments are as for `run`; what is to be called is called on the run's thread. A bolt that hangs keeps
-    the local engine for ever, since it is not on the main thread.
+    The other arguments are as for `run`; functions among them are called on the run's thread. A bolt that hangs blocks
+    the local engine for ever, since that does not run on the main thread.
 
-    A plain topology runs until it is drained or, with `stop_when_idle`, until its spouts have nothing more. It takes
-    the arguments of `run_plain`: it has no server.
+    A plain topology runs until it is drained or, with `stop_when_idle`, until its spouts have nothing more. Its
+    arguments are those of `run_plain`, since it has no server.
 
     Args:
         topology: what `build` of a `TransactionalTopologyBuilder` or a `TopologyBuilder` returned.
@@ -258,7 +258,7 @@ def start(topology: Topology | PlainTopology, **asked: Any) -> BackgroundRun[Any
         The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
 
     Raises:
-        TopologyError: this is not a topology, an argument is not for its kind, or two servers are named.
+        TopologyError: `topology` is not one, an argument is not for its kind, or two servers are named.
     """
     runs: Callable[..., RunStatistics | PlainStatistics]
     statistics: RunStatistics | PlainStatistics

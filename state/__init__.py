@@ -1,6 +1,6 @@
-"""What a transaction is and where its effects are kept.
+"""Transactions as values, and the storage of their effects.
 
-Only the `redis_` rooms talk to a server, and only `keys` spells key names. Nothing here runs bolts or decides which
+Only the `redis_` folders talk to a server, and only `keys` spells key names. Nothing here runs bolts or decides which
 transaction commits next.
 """
 

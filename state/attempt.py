@@ -24,14 +24,14 @@ class TransactionAttempt:
     attempt_id: int
 
     def __hash__(self) -> int:
-        return self.attempt_id  # random bits already, and a key of everything: a tuple's hash costs five times as much
+        return self.attempt_id  # random already, and used everywhere: a tuple's hash costs five times as much
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TransactionAttempt, (self.txid, self.attempt_id)  # a dataclass goes through its fields one by one
+        return TransactionAttempt, (self.txid, self.attempt_id)  # faster than a dataclass's own, field by field
 
     def __str__(self) -> str:
         return f"{self.txid}:{self.attempt_id:016x}"
 
 
 Attempts = tuple[TransactionAttempt, ...]
-"""Several attempts, ascending by txid unless something else is said."""
+"""Several attempts, ascending by txid unless stated otherwise."""

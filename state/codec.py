@@ -1,7 +1,7 @@
 """How values become bytes: msgpack with limits, never pickle.
 
-Extension codes keep the types of tuples, sets, dates, decimals and integers beyond 64 bits: nobody notices that a
-tuple has turned into a list until a replay differs. Two kinds of value are restored equal but not identical: whatever
+Extension codes preserve the types of tuples, sets, dates, decimals and integers beyond 64 bits: a tuple that turned
+into a list would go unnoticed until a replay differs. Two kinds of value are restored equal but not identical: whatever
 `operator.index` accepts, such as a NumPy integer, becomes an int, and a time zone with a fixed offset loses its name.
 `bytearray` and `memoryview` are packed as bytes here; `own_copy`, which checks what bolts emit, refuses them.
 """
@@ -23,16 +23,16 @@ import msgpack
 from state.errors import TransactionError
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Largest packed value accepted, far larger than any frame txbatch makes."""
+"""Largest accepted size of a packed value, far above any frame that txbatch makes."""
 
 MAX_NESTING = 32
-"""Limit on tuples and sets nested in each other. Each level takes msgpack 40 KB of C stack: 170 crash a process."""
+"""Limit on nested tuples and sets. Each level takes 40 KB of C stack in msgpack: 170 levels crash a process."""
 
 _TUPLE, _INTEGER, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ZONED = range(1, 9)
 _DECIMAL_BITS = 2048
-"""Integers with more are packed in hexadecimal: Python bounds how many decimal digits it writes and reads."""
+"""Integers with more bits are packed in hexadecimal: Python limits the decimal digits that it writes and reads."""
 FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
-"""The end of a time with more than microseconds."""
+"""Matches the end of a time that is finer than microseconds."""
 _FOLDED = "f"
 """Suffix of a datetime with fold=1: the second of two equal times when clocks were put back."""
 
@@ -47,8 +47,8 @@ def pack(value: Any) -> bytes:
     """Packs a value of None, bool, int, float, str, bytes, list, tuple, set, dict, date, datetime or Decimal.
 
     Raises:
-        CodecError: the value holds another type or invalid Unicode, or is nested too deeply; the message continues a
-            sentence that names the value.
+        CodecError: the value holds another type or invalid Unicode, or is nested too deeply; the message completes a
+            sentence that begins with the value's name.
     """
     return _pack(value, 0)
 
@@ -67,8 +67,8 @@ def _pack(value: Any, nesting: int) -> bytes:
 def unpack(packed: bytes, *, mapping: Mapper | None = None) -> Any:
     """Returns the value that was given to `pack`; raises CodecError for damaged or foreign bytes.
 
-    `mapping` makes dicts of keys and values, where foreign bytes may hold a key twice; if it raises ValueError, so does
-    this, as CodecError.
+    `mapping` makes a dict from keys and values, because foreign bytes may hold a key twice; its ValueError becomes a
+    CodecError.
     """
     return _unpack(packed, 0, mapping)
 
@@ -88,10 +88,10 @@ def _unpack(packed: bytes, nesting: int, mapping: Mapper | None) -> Any:
 
 
 def pack_exact(value: Any) -> bytes:
-    """Packs a value whose types must survive too, as in stored metadata.
+    """Packs a value whose types must survive too, such as stored metadata.
 
     Raises:
-        CodecError: the value does not survive the round trip; the message shows both.
+        CodecError: the value does not survive the round trip; the message shows it before and after.
     """
     packed = pack(value)
     restored = unpack(packed)
@@ -101,7 +101,7 @@ def pack_exact(value: Any) -> bytes:
 
 
 def pack_strings(strings: Sequence[str | bytes]) -> bytes:
-    """Packs strings as a server's Lua unpacks them, to which text and bytes are the same; raises as `pack`."""
+    """Packs strings for a server's Lua, which does not distinguish text from bytes; raises as `pack`."""
     try:
         packed: bytes = msgpack.packb(strings, use_bin_type=False)
     except UnicodeError as error:
@@ -110,7 +110,7 @@ def pack_strings(strings: Sequence[str | bytes]) -> bytes:
 
 
 def is_valid_text(text: str) -> bool:
-    """Returns whether text can be encoded."""
+    """Returns whether text can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -128,7 +128,7 @@ def digest64(*parts: bytes) -> int:
 
 
 def is_portable_zone(zone: dt.tzinfo | None) -> bool:
-    """Returns whether a datetime keeps this time zone when packed: none, a fixed offset, or a named ZoneInfo."""
+    """Returns whether a packed datetime keeps this time zone: none, a fixed offset, or a named ZoneInfo."""
     return zone is None or type(zone) is dt.timezone or (type(zone) is ZoneInfo and zone.key is not None)
 
 
@@ -171,10 +171,10 @@ def _datetime(value: dt.datetime) -> msgpack.ExtType:
 
 
 def exact_time(text: str) -> dt.datetime:
-    """Returns a time in ISO 8601.
+    """Parses a time in ISO 8601.
 
     Raises:
-        ValueError: it is not one, or is finer than a datetime, so that Python would cut the rest.
+        ValueError: the text is not such a time, or is finer than microseconds, which Python would cut off.
     """
     if FINER.search(text):
         raise ValueError(f"{text} is finer than microseconds")
@@ -216,7 +216,7 @@ _EXTEND_AT: list[Callable[[Any], Any]] = [partial(_extend, nesting + 1) for nest
 
 
 def _is_same(value: Any, restored: Any) -> bool:
-    """Returns whether both are equal and of the same types, inside too: 1 equals True and 1.0, but is not the same."""
+    """Returns whether values and all values inside are equal and of equal types: 1 equals True and 1.0, but differs."""
     kind = type(value)
     if kind is not type(restored):
         return False
@@ -226,6 +226,6 @@ def _is_same(value: Any, restored: Any) -> bool:
         return repr(value) == repr(restored)
     if kind is set or kind is frozenset:
         return pack(value) == pack(restored)
-    if kind is dict:  # which is restored in its order
+    if kind is dict:  # a dict is restored in its order
         return _is_same(list(value), list(restored)) and _is_same(list(value.values()), list(restored.values()))
     return bool(value == restored)

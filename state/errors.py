@@ -1,4 +1,4 @@
-"""Every error txbatch raises on purpose, by what the reader should do about it.
+"""Every error txbatch raises on purpose, by its remedy.
 
     TransactionError
     ├── FailedException             replay this attempt (bolts raise it too)
@@ -39,14 +39,14 @@ class TransactionError(Exception):
     """Root of all errors txbatch raises on purpose.
 
     Attributes:
-        trouble: the entry of docs/troubleshooting.md that explains it: that of its class, unless the place that raised
-            it knew a closer one. It travels with the pickled error.
+        trouble: the entry of docs/troubleshooting.md that explains it: its class's, unless the raising code has set a
+            closer one. It is pickled with the error.
     """
 
     trouble: Trouble = Trouble.BUG
 
     def about(self, trouble: Trouble) -> Self:
-        """Returns this error, explained by `trouble`; called where it is raised."""
+        """Sets the explaining `trouble` and returns this error; called where it is raised."""
         self.trouble = trouble
         return self
 
@@ -64,9 +64,9 @@ class FailedException(TransactionError):  # noqa: N818 - Storm's name
 
 
 class StaleReadError(FailedException):
-    """A committer read state that is not at the txid its group started from.
+    """A committer read state at another txid than the one from which its group started.
 
-    Only a task whose attempt was given up can see this; nothing it does is published.
+    Only a task whose attempt was given up can get this; nothing it does is published.
     """
 
     trouble = Trouble.STALE_READ
@@ -101,7 +101,7 @@ class BadInputError(SourceError):
 
 
 class NotRepublishableError(SourceError):
-    """The spout cannot emit a quarantined batch again as it was: its data is gone, or has other bounds now."""
+    """The spout cannot emit the same quarantined batch again: its data is gone, or has other bounds now."""
 
     trouble = Trouble.NOT_REPUBLISHABLE
 
@@ -119,7 +119,7 @@ class NotRepublishableError(SourceError):
 class UserCodeError(TransactionError):
     """User code raised something that is not a `FailedException`.
 
-    Made on the driver only: tasks report a `Failure`. Lower txids are committed, nothing of this one is.
+    Raised on the driver only: tasks report a `Failure`. Lower txids are committed, nothing of this one is.
 
     Args:
         component_id: the component whose code raised.
@@ -176,7 +176,7 @@ class ReplayLimitError(TransactionError):
 
 
 class QuarantineFullError(TransactionError):
-    """A batch is poison, and the topology has as many quarantined batches as it may."""
+    """A batch is poison, and the topology has reached its limit of quarantined batches."""
 
     trouble = Trouble.QUARANTINE_FULL
 
@@ -230,7 +230,7 @@ class FencedError(TransactionError):
     Args:
         topology_id: the topology.
         was_dropped: it was dropped, or replaced by an import.
-        by: where the newer coordinator runs, if that is known.
+        by: where the newer coordinator runs, if known.
     """
 
     trouble = Trouble.FENCED
@@ -270,9 +270,9 @@ class StateUnreachableError(StateError):
 
 
 class NotDurableError(StateError):
-    """The server did not confirm in time that what it had committed was as durable as the run had asked.
+    """The server did not confirm in time that its commits were as durable as the run had asked.
 
-    Nothing of the rest was released upstream; the next run releases it once it is confirmed.
+    Unconfirmed commits were not released upstream; the next run releases them once they are confirmed.
     """
 
     trouble = Trouble.NOT_DURABLE
@@ -311,6 +311,6 @@ class ProtocolError(TransactionError):
 class Interruption(BaseException):
     """Raised by a signal handler into whatever is running.
 
-    Not an `Exception`, so that nothing handles it by accident. txbatch takes anything else that user code raises for
-    the user's error, and lets this one pass.
+    Not an `Exception`, so that nothing handles it by accident. txbatch treats any other exception from user code as the
+    user's error, and lets this one pass.
     """

@@ -1,12 +1,12 @@
-"""Named places at which a test may kill, stop or delay a process. In production each is a call that does nothing.
+"""Named points at which a test may kill, stop or delay a process. In production each is a call that does nothing.
 
-The simulation and the tests with real processes use the same names, so that each can repeat what the other has tried.
-A point of the form ``x.sending`` is reached just before a request leaves the process, ``x.answered`` when its answer
-has arrived. What happens between the two, only the server knows.
+The simulation and the tests with real processes use the same names, so that each can repeat the other's cases. A point
+named ``x.sending`` is reached just before a request leaves the process, ``x.answered`` when its answer has arrived; the
+process cannot observe what happens in between.
 
-Nothing in the packages installs anything, whatever the environment says: a test's own program calls `install` and then
-the command's `main`. A process that is forked inherits what is installed; one that is spawned, such as a Spark worker,
-has to install it in a module of its own.
+Nothing in the packages installs a visit, whatever the environment says: a test's own program calls `install` and then
+the command's `main`. A forked process inherits the visit; a spawned one, such as a Spark worker, has to install it
+itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 Visit = Callable[[str], None]
-"""Called with the name of each point a process reaches, on the thread that reaches it."""
+"""Called with the name of each point that a process reaches, on the thread that reaches it."""
 
 POINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -75,33 +75,33 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "frame.packed": "a frame is packed, and not in the shuffle yet",
     }
 )
-"""Name -> what has happened and what has not, when it is reached."""
+"""Name -> what has happened and what has not, when the point is reached."""
 
 _visit: Visit | None = None
 
 
 def reached(point: str) -> None:
-    """Says that the process has reached one of `POINTS` (driver and executor, also in user code's threads).
+    """Reports that the process has reached one of `POINTS` (driver and executor, also in user code's threads).
 
-    Does nothing, in some 40 ns, unless a visit is installed. Whatever the visit raises passes, as it must if it is to
-    look like the end of a process. The point is a literal, so that a test can compare them.
+    Does nothing, in some 40 ns, unless a visit is installed. Exceptions of the visit pass through, because they have to
+    look like the end of the process. Callers give a literal, so that a test can compare all points.
     """
     if _visit is not None:
         _visit(point)
 
 
 def install(visit: Visit | None) -> None:
-    """Has `visit` called at every point that this process reaches from now on; None removes it. For tests.
+    """Makes every point that this process reaches from now on call `visit`; None removes it. For tests.
 
-    A visit may kill the process, wait, or raise. It decides by itself when it strikes.
+    A visit may kill the process, wait, or raise, at points of its choice.
     """
-    global _visit  # noqa: PLW0603 - the price of a point that needs nothing handed down to it
+    global _visit  # noqa: PLW0603 - so that no caller has to pass it down
     _visit = visit
 
 
 @contextmanager
 def installed(visit: Visit) -> Iterator[None]:
-    """Installs a visit for a block, and then whatever was installed before. For tests."""
+    """Installs a visit for a block, and restores the former one afterwards. For tests."""
     before = _visit
     install(visit)
     try:

@@ -1,7 +1,7 @@
-"""Small self-contained HTML tables, for objects that notebooks show.
+"""Small self-contained HTML tables, for objects displayed in notebooks.
 
-Whatever is put in is text: it is escaped here and nowhere else, so a name or a value with markup shows as itself. A
-cell that is HTML already is `Markup`, made only from what this room or a picture has escaped.
+All input is text: it is escaped here and nowhere else, so names and values with markup are displayed literally. A cell
+that is already HTML is `Markup`, made only from text escaped here or in a picture.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from state.values.whole import is_number, is_whole
 CELL_LIMIT = 200
 """Longest text of a cell, in characters."""
 ROW_LIMIT = 50
-"""Most rows of a table whose length is the data's."""
+"""Most rows of a table whose length depends on the data."""
 _LEFT = "text-align:left;vertical-align:top"
 _RIGHT = "text-align:right;vertical-align:top"
 
@@ -31,7 +31,7 @@ class _BoundedRepr(reprlib.Repr):
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ def cell(value: Any) -> Markup:
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = "") -> Markup:
     """Returns a table; numbers are aligned to the right, everything else to the left.
 
-    Without headers there is no row of them, and the first cell of each row heads it.
+    Without headers there is no header row, and the first cell of each row is its header.
     """
     parts = ["<table>"]
     if caption:
@@ -71,7 +71,7 @@ def paragraph(text: str) -> Markup:
 
 
 def preformatted(text: str) -> Markup:
-    """Returns lines as they are; long ones scroll."""
+    """Returns lines unchanged; long ones scroll."""
     return Markup(f'<pre style="overflow-x:auto">{escape(text)}</pre>')
 
 
@@ -87,14 +87,14 @@ def _cell(value: Any, *, is_head: bool) -> str:
 
 
 def bounded_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str = "") -> Markup:
-    """Returns a table of the first rows, which says how many it leaves out."""
+    """Returns a table of the first rows, with a note on how many are left out."""
     shown = table(headers, rows[:ROW_LIMIT], caption=caption)
     left_out = len(rows) - ROW_LIMIT
     return Markup(shown + paragraph(f"and {left_out:,} more")) if left_out > 0 else shown
 
 
 def states_table(states: Mapping[str, Any], *, caption: str = "") -> Markup:
-    """Returns a table of decoded states: how many entries each has, and the first of them."""
+    """Returns a table of decoded states: the number of entries of each, and its first entries."""
     rows = [
         (
             name,
@@ -107,5 +107,5 @@ def states_table(states: Mapping[str, Any], *, caption: str = "") -> Markup:
 
 
 def bounded_repr(value: Any) -> str:
-    """Returns the repr of plain data; a large container shows its first entries, a long text its ends."""
+    """Returns the repr of plain data, shortened to the first entries of a container and the ends of a long text."""
     return one_line(_BoundedRepr().repr(value))

@@ -1,9 +1,9 @@
 """Spells a topology's Redis keys; no other module does.
 
-All keys of a topology share the hash tag ``{topology_id}``, so they live in one cluster slot and one
-function call may touch them together. User state is ``{topology_id}:<name>``, or ``{topology_id}:<name>:<part>``
-if it has one key for each day, customer or whatever else it is kept per; txbatch's own keys are under
-``{topology_id}:txbatch:``. Names cannot contain a colon or a brace, and parts are quoted, so no two spell the same key.
+All keys of a topology share the hash tag ``{topology_id}``, so they are in one cluster slot and one function call may
+use them together. User state is ``{topology_id}:<name>``, or ``{topology_id}:<name>:<part>`` if it has one key for each
+day, customer or other part; txbatch's own keys are under ``{topology_id}:txbatch:``. Names cannot contain a colon or a
+brace, and parts are quoted, so no two states have the same key.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ RESERVED_NAME = "txbatch"
 _SHARD = f"{RESERVED_NAME}:shard"
 PART_LENGTH_MAX = 200
 """Most characters of a quoted part."""
-_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,64}")  # as a step of a path or an address, .. leads elsewhere
+_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,64}")  # in a path or an address, .. leads elsewhere
 
 
 def check_name(kind: str, name: str) -> str:
-    """Returns a valid name for a topology, component, stream or state; a TopologyError calls any other value `kind`."""
+    """Returns the name if it is valid for a topology, component, stream or state; otherwise raises TopologyError."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise TopologyError(f"{kind} {name!r} is not a valid name; use {NAME_RULE}")
     return name
@@ -37,13 +37,13 @@ class Keys:
     Attributes:
         control: fence, generation, committed txid, fingerprints, format version.
         metadata: stored metadata of uncommitted transactions, see `metadata_field`.
-        receipts: txid -> what was published for it, for the most recent txids.
-        history: txid -> its receipt and metadata, for the last of the committed ones; see `KeptTransaction`.
-        quarantine: txid -> the batch that was set aside there, see `QuarantineRecord`.
-        pulse: what the last run reported of itself, see `RunPulse`.
-        stories: txid -> what the run reported of the transaction, see `TransactionStory`.
-        offsets: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`.
-        staging: the import under way; what it has staged is under this key, its nonce and a number.
+        receipts: txid -> receipt, of the most recent txids; see `Receipt`.
+        history: txid -> receipt and metadata, of the last committed transactions; see `KeptTransaction`.
+        quarantine: txid -> its quarantined batch, see `QuarantineRecord`.
+        pulse: the last run's reports about itself, see `RunPulse`.
+        stories: txid -> the run's report on the transaction, see `TransactionStory`.
+        offsets: partition of a source -> a plain spout's offset in it; see `RedisOffsetRecords`.
+        staging: the import under way; its staged keys begin with this key, followed by its nonce and a number.
     """
 
     topology_id: str
@@ -64,9 +64,9 @@ class Keys:
             object.__setattr__(self, name, self.state(f"{RESERVED_NAME}:{record}"))
 
     def shard(self, number: int) -> Keys:
-        """Returns the keys of a shard of this topology, which lie in a slot of their own.
+        """Returns the keys of a shard of this topology, which are in another slot.
 
-        Its record of who may write has a name of its own, so that nobody takes a shard for a topology.
+        The shard's control key has a different name, so that nobody mistakes a shard for a topology.
         """
         keys = Keys(f"{self.topology_id}.{number}")
         object.__setattr__(keys, "control", keys.state(_SHARD))
@@ -79,46 +79,46 @@ class Keys:
 
     @property
     def owner_id(self) -> str:
-        """The topology whose keys these are: of a shard, the one at home."""
+        """The id of the topology that owns these keys, also for a shard."""
         return self.topology_id.rpartition(".")[0] if self.is_shard else self.topology_id
 
     @property
     def other_control(self) -> str:
-        """The record of somebody else in this slot: of a topology named like this shard, or the reverse."""
+        """The control key of another owner of this slot: a topology named like this shard, or the reverse."""
         return self.state(f"{RESERVED_NAME}:control" if self.is_shard else _SHARD)
 
     @property
     def staged(self) -> str:
-        """Of a shard: the part of a group that it has staged."""
+        """For a shard: the part of a group that it has staged."""
         return self.state(f"{RESERVED_NAME}:staged")
 
     @property
     def decisions(self) -> str:
-        """Of a shard: the last decisions that it has applied."""
+        """For a shard: the last decisions that it has applied."""
         return self.state(f"{RESERVED_NAME}:decisions")
 
     @property
     def copies(self) -> str:
-        """Of a shard: the parts of the last groups of another shard."""
+        """For a shard: copies of other shards' parts of the last groups."""
         return self.state(f"{RESERVED_NAME}:copies")
 
     @property
     def pause(self) -> str:
-        """Of a shard: there, and soon gone, while somebody asks that no further group begins."""
+        """For a shard: a short-lived key by which a reader asks the run to begin no new group."""
         return self.state(f"{RESERVED_NAME}:pause")
 
     @property
     def pattern(self) -> str:
-        """Glob that matches every key of this topology and of no other."""
+        """Glob that matches every key of this topology and no other."""
         escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)
         return f"{{{escaped}}}:*"
 
     def state(self, name: str) -> str:
-        """Returns the plain Redis key of the state with that name; for a state with parts, name it by `member_name`."""
+        """Returns the plain Redis key of the state with this name; for a part, the name is from `member_name`."""
         return f"{{{self.topology_id}}}:{name}"
 
     def shown(self, name: str, shard_count: int) -> str:
-        """Returns the key of a state for readers; with shards, as in ``{topology_id.0..15}:counts``."""
+        """Returns the key of a state for display; with shards like ``{topology_id.0..15}:counts``."""
         if shard_count == 1:
             return self.state(name)
         return f"{{{self.topology_id}.0..{shard_count - 1}}}:{name}"
@@ -128,14 +128,14 @@ class Keys:
         return f"{self.pattern[:-1]}{name}:*"
 
     def is_record(self, key: str) -> bool:
-        """Returns whether a key of this topology is of txbatch's own records, known to this version or not."""
+        """Returns whether a key of this topology is a record of txbatch, known to this version or not."""
         if self.is_shard and not self.state_name(key).startswith(f"{RESERVED_NAME}:import"):
-            own = (self.control, self.staged, self.decisions, self.copies, self.pause)  # others are a topology's
+            own = (self.control, self.staged, self.decisions, self.copies, self.pause)  # other keys are a topology's
             return key in own
         return self.state_name(key).startswith(f"{RESERVED_NAME}:")
 
     def state_name(self, key: str) -> str:
-        """Inverse of `state`: the name of a state, or of one part of it."""
+        """Inverse of `state`: the name of a state, or of a part of it."""
         return key.removeprefix(f"{{{self.topology_id}}}:")
 
 
@@ -145,11 +145,11 @@ def metadata_field(scope: str, txid: int) -> str:
 
 
 CHAIN_SCOPE = "shards"
-"""Scope of the metadata that `ShardedStore` keeps for itself, next to that of sources."""
+"""Scope of the metadata that `ShardedStore` keeps for itself, among the scopes of sources."""
 
 
 def is_chain(field: str) -> bool:
-    """Returns whether a metadata field is of that scope."""
+    """Returns whether a metadata field has the scope `CHAIN_SCOPE`."""
     return field.startswith(f"{CHAIN_SCOPE}:")
 
 
@@ -161,10 +161,10 @@ def parse_metadata_field(field: str) -> tuple[str, int]:
 def member_name(name: str, part: str) -> str:
     """Returns the name of one part of a state, as `Keys.state` takes it.
 
-    What is not an ASCII letter, a digit or one of ``_ . - ~`` is quoted as in an address: ``/a b`` is ``%2Fa%20b``.
+    Any character except ASCII letters, digits and ``_ . - ~`` is percent-encoded: ``/a b`` is ``%2Fa%20b``.
 
     Raises:
-        ValueError: the part is empty, too long, or not valid Unicode; the message continues a sentence that names it.
+        ValueError: the part is empty, too long, or not valid Unicode; the message completes a sentence about the part.
     """
     try:
         quoted = quote(part, safe="")
@@ -178,7 +178,7 @@ def member_name(name: str, part: str) -> str:
 
 
 def split_member(name: str) -> tuple[str, str | None]:
-    """Inverse of `member_name`: the state and its part; None for a state without parts, or a part spelled otherwise."""
+    """Inverse of `member_name`: the state and its part; None without a part, or if it is not quoted that way."""
     state, colon, quoted = name.partition(":")
     if not colon:
         return name, None

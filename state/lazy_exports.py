@@ -1,7 +1,7 @@
-"""Lets a package hand names on without importing them before somebody asks.
+"""Lets a package export names that are imported only when they are first used.
 
-``import coordinator`` would otherwise load every engine, source and client, which `txbatch --help` would wait for. What
-is handed on stands below ``if TYPE_CHECKING`` in the package's ``__init__``, so type checkers see plain imports.
+Otherwise ``import coordinator`` would load every engine, source and client, which would delay `txbatch --help`. The
+exports are below ``if TYPE_CHECKING`` in the package's ``__init__``, so type checkers see plain imports.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 
 def hand_on_lazily(package: str) -> None:
-    """Makes a package import each name of its ``__all__`` when it is first asked for; called by its ``__init__``."""
+    """Makes a package import each name of its ``__all__`` on first use; called by its ``__init__``."""
     sys.modules[package].__class__ = _Package
 
 
 class _Package(ModuleType):
-    """A package whose exported names hide submodules of the same name, as `run` hides the module it is from."""
+    """A package whose exported names hide submodules of the same name, as the function `run` hides the module `run`."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dict__.get("__all__", ()):

@@ -1,8 +1,8 @@
-"""What a source remembers of each txid, and how it is checked at the next start. Pure.
+"""The metadata that a source stores for each txid, and its checks at the next start. Pure.
 
-A checksum over all entries is updated with every write of the owner and stored next to the revision. It tells the next
-owner whether the entries are those the last write left. Whether they can be read is a separate question: altered ones
-may still be readable, and if other software wrote entries and checksum, unreadable ones may match it.
+A checksum over all entries is updated with every write of the owner and stored next to the revision. It shows the next
+owner whether the entries are unchanged since the last write. Whether they are readable is a separate question: altered
+entries may still be readable, and if other software wrote entries and checksum, unreadable ones may match it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from state.troubles import Trouble
 
 @dataclass(frozen=True, slots=True)
 class MetadataChanges:
-    """Metadata to store, field -> value, and fields to delete, as `RedisStore.store_metadata` and `Commit` take it."""
+    """Metadata to store, field -> value, and fields to delete; for `RedisStore.store_metadata` and `Commit`."""
 
     puts: dict[str, Any] = field(default_factory=dict)
     forgets: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class MetadataChanges:
 
 
 class TransactionalState:
-    """Values by scope and txid, from what `RedisStore.acquire` returned; in the driver (or in a test), never does I/O.
+    """Values by scope and txid, made from the metadata that `RedisStore.acquire` returned (driver); never does I/O.
 
     The coordinator and the emitters of a topology each own a scope ("coordinator", "partition.3"). The driver takes the
     recorded changes and stores them in one fenced call, before anything is emitted.
@@ -79,15 +79,15 @@ class TransactionalState:
 
 
 StateInitializer = Callable[[int, Any], Any]
-"""(txid, value of the greatest lower txid, or None) -> value for txid."""
+"""(txid, value of the greatest lower txid or None) -> value for txid."""
 
 
 class RotatingTransactionalState:
     """The sorted map txid -> value of one scope; used by the coordinator, and by emitters for each partition.
 
-    Once a txid has a value, every replay gets that value. None is a value too: it says that a later batch was
-    already emitted, so this one must be empty. A strict state makes values in txid order from 1 without gaps; any other
-    order is a ProtocolError.
+    Once a txid has a value, every replay gets that value. None is a value too: it means that a later batch was already
+    emitted, so this one must be empty. A strict state makes values in txid order from 1 without gaps; any other order
+    is a ProtocolError.
 
     Source: backtype.storm.transactional.state.RotatingTransactionalState.
     """
@@ -139,7 +139,7 @@ class RotatingTransactionalState:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSumChange:
-    """How one write changes a `MetadataSum`: the sum it stores, and field -> digest of its new entry, 0 if deleted."""
+    """One write's change of a `MetadataSum`: the new sum, and field -> digest of its new entry, 0 if deleted."""
 
     sum_after: int
     digests: Mapping[str, int]
@@ -149,7 +149,7 @@ class MetadataSumChange:
 
 
 class MetadataSum:
-    """The xor of one digest per entry, so order does not matter; made of all stored entries, field -> packed value."""
+    """The xor of one digest per entry, so order does not matter; starts from all entries, field -> packed value."""
 
     def __init__(self, entries: Mapping[str, bytes]) -> None:
         self._digests: dict[str, int] = {}
@@ -157,7 +157,7 @@ class MetadataSum:
         self.accept(self.change(entries, ()))
 
     def change(self, puts: Mapping[str, bytes], forgets: Iterable[str]) -> MetadataSumChange:
-        """Returns the change if `puts` are stored and `forgets`, which need not exist, then deleted."""
+        """Returns the change made by storing `puts` and then deleting `forgets`, which need not exist."""
         digests = {field: digest64(field.encode(), packed) for field, packed in puts.items()}
         digests |= dict.fromkeys(forgets, 0)
         sum_after = self._sum
@@ -182,7 +182,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
 def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
-    """Returns stored metadata, field -> packed value, and its checksum; `items` is a flat list of both."""
+    """Returns stored metadata, field -> packed value, and its checksum; `items` alternates fields and values."""
     packed = {str(items[i], "utf-8", "backslashreplace"): bytes(items[i + 1]) for i in range(0, len(items), 2)}
     found_sum = MetadataSum(packed)
     if str(found_sum) != stored_sum:
@@ -207,14 +207,14 @@ def unpack_metadata(keys: Keys, packed: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def unreadable_metadata(packed: Mapping[str, bytes]) -> str:
-    """Returns the part of a sentence that names unreadable entries, "" if there are none."""
+    """Returns the part of an error message that names unreadable entries, "" if there are none."""
     faults = [fault for field, value in packed.items() if (fault := _read(field, value)[0])]
     more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
     return f"; {', '.join(faults[:3])}{more}" if faults else ""
 
 
 def chain_of(packed: Mapping[str, bytes]) -> str:
-    """Returns the chain of a topology over many slots, as home keeps it; "" before the first group."""
+    """Returns the chain of a topology over many slots, from home's metadata; "" before the first group."""
     return "".join(str(unpack(value)) for field, value in packed.items() if is_chain(field))
 
 
@@ -234,7 +234,7 @@ def _number(keys: Keys, field: str, text: str) -> None:
 
 
 def _read(field: str, value: bytes) -> tuple[str, Any]:
-    """Returns what is wrong with an entry, "" if nothing is, and its value."""
+    """Returns the fault of an entry, "" if there is none, and its value."""
     if not _FIELD.fullmatch(field):
         return f"metadata field {field!r} does not end in a colon and a txid, as txbatch's do", None
     try:
@@ -244,7 +244,7 @@ def _read(field: str, value: bytes) -> tuple[str, Any]:
 
 
 def damage_remedy(keys: Keys) -> str:
-    """Returns the end of a sentence about stored data that does not have the form txbatch writes."""
+    """Returns the remedy, to end a sentence about stored data that txbatch cannot have written."""
     return (
         "; other software wrote it, or the server's data is damaged; restore the data from a copy taken at one "
         f"moment, or start over with `txbatch drop {keys.topology_id}`"

@@ -1,4 +1,4 @@
-"""Makes untrusted text fit for a terminal or a log: one entry, no control characters, bounded length.
+"""Makes untrusted text safe for a terminal or a log: one entry, no control characters, bounded length.
 
 An exception's message, a tuple's repr or a server's reply may hold anything: a sequence that recolours the
 terminal, a line break that fakes another log entry, ten megabytes of input. All such text passes through here.
@@ -12,11 +12,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 LINE_LIMIT = 1_000
-"""Longest line, in characters; a cut line says how many are missing."""
+"""Longest line, in characters; a cut line ends with the number of missing ones."""
 SENTENCE_LIMIT = 4_000
-"""Longest message of ours that quotes foreign text, in characters: its end, which says what to do, must survive."""
+"""Longest message of txbatch that quotes foreign text, in characters: its end, the remedy, must survive."""
 BLOCK_LINES = 80
-"""Most lines of a block; a longer one keeps its beginning and, because that says why, more of its end."""
+"""Most lines of a block; a longer block keeps its beginning and more of its end, which usually has the cause."""
 _HEAD_LINES = 20
 
 
@@ -26,7 +26,7 @@ def one_line(text: str, limit: int = LINE_LIMIT) -> str:
 
 
 def block(text: str, *, line_limit: int = LINE_LIMIT, lines_max: int = BLOCK_LINES) -> str:
-    """Returns the text as lines: control characters escaped, long lines cut, the middle of a long block left out."""
+    """Returns the text as a block: control characters escaped, long lines cut, the middle of a long block left out."""
     lines = text.split("\n")
     if len(lines) > lines_max:
         left_out = len(lines) - lines_max
@@ -46,12 +46,12 @@ def said_by(error: BaseException, limit: int = LINE_LIMIT) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Returns "1 tuple" or "2 tuples": the number with its noun, for messages; the plural adds an s."""
+    """Returns the number with its noun for messages, such as "1 tuple" or "2 tuples"; the plural adds an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def table_lines(rows: Iterable[Sequence[str]], *, right: Container[int] = ()) -> Iterator[str]:
-    """Yields the rows as lines with aligned columns; `right` names the columns whose cells are pushed to the right."""
+    """Yields the rows as lines with aligned columns; `right` has the indexes of right-aligned columns."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -61,16 +61,16 @@ def table_lines(rows: Iterable[Sequence[str]], *, right: Container[int] = ()) ->
 
 
 def printable(text: str, *, kept: str = "") -> str:
-    """Returns the whole text with every control character escaped, and whatever else is not shown as itself."""
+    """Returns the whole text with every control character, and any other unprintable one, escaped."""
     if text.isprintable():
         return text
     return "".join(c if c in kept or _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def json_line(value: Any, *, default: Callable[[Any], Any] | None = None, allow_nan: bool = True) -> str:
-    """Returns a value as JSON on one line, which may be shown: what `printable` escapes is escaped as JSON does.
+    """Returns a value as JSON on one line, safe to display: characters that `printable` escapes get JSON's escapes.
 
-    `default` and `allow_nan` are those of `json.dumps`.
+    For `default` and `allow_nan` see `json.dumps`.
     """
     text = json.dumps(value, ensure_ascii=False, default=default, allow_nan=allow_nan)
     if text.isprintable():

@@ -1,7 +1,7 @@
-"""The troubles that an error can be about: one for each entry of docs/troubleshooting.md, by its anchor. Pure.
+"""The troubles behind errors: one for each entry of docs/troubleshooting.md, by its anchor. Pure.
 
-Error classes are few and split by remedy; what a user looks up is finer. Every class names the trouble it usually is,
-and a place that knows better says so with `TransactionError.about`.
+Error classes are few and split by remedy; the entries for users are finer. Every class has a usual trouble, and code
+that knows a closer one sets it with `TransactionError.about`.
 """
 
 from __future__ import annotations
@@ -73,5 +73,5 @@ class Trouble(StrEnum):
 
     @property
     def command(self) -> str:
-        """The command that explains it, for a reader without the docs at hand."""
+        """The command that explains the trouble, for a reader without the docs at hand."""
         return f"txbatch explain {self.value}"

@@ -1,4 +1,4 @@
-"""The collector of batch bolts and emitters: routes what they emit, counts it and passes it to the outbox."""
+"""The collector of batch bolts and emitters: routes emitted tuples, counts them and passes them to the outbox."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from state.codec import digest64
 from state.values.column_values import ORDERED
 
 _KNOWN_EMPTY = frozenset({list, tuple, type({}.items())})
-"""Types of rows that are known to be none without a look at them."""
+"""Types of `rows` whose emptiness is known without iterating."""
 
 
 class AttemptCollector:
     """The `BatchOutputCollector` of one attempt on one task.
 
     Args:
-        wiring: of the emitting task.
+        wiring: the emitting task.
         attempt: the attempt that all tuples belong to.
         outbox: takes the rows; the bolt's coordination closes it when the attempt ends.
         observer: notified of every emit, while it has watchers.
@@ -61,24 +61,24 @@ class AttemptCollector:
 
     @property
     def refused_tuples(self) -> RefusedTuples:
-        """What was refused; made by the first call, since most attempts refuse nothing."""
+        """The refused tuples; created by the first call, since most attempts refuse nothing."""
         refused = self._made_refused
         if refused is None:
             refused = self._made_refused = RefusedTuples(self._wiring)
         return refused
 
     def close(self, *, is_good: bool = False) -> None:
-        """Refuses what is emitted from now on, by a thread or through a collector that was kept.
+        """Refuses all later tuples, emitted by a thread or through a kept collector.
 
-        Of a good attempt that would be missing, so it fails the next one, see `taken_late`.
+        A good attempt would lack such a tuple, so the component's next attempt fails, see `taken_late`.
         """
         self._made_router = self._closed = _Closed(self._wiring, self._attempt, is_missed=is_good)
 
     def letters(self) -> list[bytes]:
-        """Returns what was refused, packed.
+        """Returns the refused tuples, packed.
 
         Raises:
-            TransactionError, TypeError: a tuple could not be kept, whatever the bolt made of that.
+            TransactionError, TypeError: a tuple could not be kept, even if the bolt has handled that error.
         """
         if self._made_refused is None:
             return []
@@ -87,7 +87,7 @@ class AttemptCollector:
 
     @property
     def _router(self) -> Router | _Closed:
-        """Made by the first emit: many attempts have none on many tasks."""
+        """The router, created by the first emit: on many tasks, many attempts emit nothing."""
         router = self._made_router
         if router is None:
             wiring, attempt = self._wiring, self._attempt
@@ -113,7 +113,7 @@ class AttemptCollector:
     def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples; like calling `emit` for each."""
         if type(rows) in _KNOWN_EMPTY and not rows and self._takes_rows(stream_id):
-            return  # as most tasks do for most small transactions
+            return  # the usual case for small transactions
         stream, lists, choosers = self._router.route_all(rows, stream_id)
         if self._watchers:
             for row in lists:
@@ -138,7 +138,7 @@ class AttemptCollector:
         self.emitted[stream_id] += len(columns)
 
     def _emit_watched(self, stream_id: str, stream: int, columns: Columns, choosers: Choosers) -> None:
-        """Sends columns as columns all the same, and then notifies the observer of each tuple and its receivers."""
+        """Sends columns as columns, and then notifies the observer of each tuple and its receivers."""
         receivers: list[list[int]] = [[] for _ in range(len(columns))]
         places: dict[int, list[int]] = {}
         for place, row in enumerate(columns):
@@ -160,11 +160,11 @@ class AttemptCollector:
             self._observer.emitted(stream_id, row, [task_id], self._attempt)
 
     def gets_records(self, batch: TupleBatch, left: Iterator[Any]) -> None:
-        """Notes which tuples records are made of; called by the executor before it hands them over.
+        """Takes the tuples from which records are made; called by the executor before the bolt gets the records.
 
         Args:
             batch: the tuples.
-            left: its length hint tells how many of them are still to come.
+            left: an iterator whose length hint is the number of tuples still to come.
         """
         self._origins[batch.origin.name] = batch.origin
         self._received = batch, left
@@ -177,9 +177,9 @@ class AttemptCollector:
         self.refused_tuples.add(refused, reason)
 
     def _refused_record(self, record: Any) -> Tuple | dict[str, Any]:
-        """Returns the tuple that a record was made of: the one being executed, or one rebuilt from all of its values.
+        """Returns the tuple of a record: the one being executed, or one rebuilt from all of the record's values.
 
-        A record that lacks fields of the tuple, and is not the one being executed, is refused as its values by name.
+        A record that is not being executed, and lacks fields of the tuple, is refused as a mapping of its values.
         """
         values = {name: getattr(record, name) for name in names_of(type(record))}
         if self._received is not None:
@@ -195,7 +195,7 @@ class AttemptCollector:
         return values
 
     def _is_empty(self, batch: Any, stream_id: str) -> bool:
-        """Returns whether these are known, without a look at values, to be columns of the stream without any."""
+        """Returns whether the batch is known, without iterating, to be empty columns of the stream."""
         if type(batch) not in ORDINARY or not ORDERED.issuperset(map(type, batch)) or any(batch):
             return False
         return self._takes_rows(stream_id) and len(batch) == len(self._streams[stream_id].spec.fields)
@@ -205,7 +205,7 @@ class AttemptCollector:
         return stream is not None and not stream.spec.direct
 
     def count_into(self, metrics: TaskMetrics) -> None:
-        """Puts the numbers of tuples emitted, transferred and refused into the attempt's metrics."""
+        """Adds the numbers of emitted, transferred and refused tuples to the attempt's metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in self.emitted.items() if count}
         if self.outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}
@@ -215,13 +215,13 @@ class AttemptCollector:
 
 
 class _Closed:
-    """In place of a router once the attempt has ended on its task: refuses everything."""
+    """Replaces the router once the attempt has ended on its task: refuses everything."""
 
     def __init__(self, wiring: TaskWiring, attempt: TransactionAttempt, *, is_missed: bool) -> None:
         self._wiring, self._attempt, self._is_missed = wiring, attempt, is_missed
 
     def refuse(self, *_: Any) -> NoReturn:
-        wiring, frame = self._wiring, sys._getframe(1)  # noqa: SLF001 - the way to the user's line
+        wiring, frame = self._wiring, sys._getframe(1)  # noqa: SLF001 - to find the user's line
         while frame.f_back is not None and not is_users(frame.f_code.co_filename):
             frame = frame.f_back
         sentence = (
@@ -238,9 +238,9 @@ class _Closed:
 
 
 def taken_late(wiring: TaskWiring) -> Failure | None:
-    """Returns what the component has emitted too late in this run and process, once; asked when a task ends an attempt.
+    """Returns, once, the failure for a tuple that the component emitted too late; called when a task ends an attempt.
 
-    Such a tuple belongs to an attempt that was reported, or even committed, without it: nothing can bring it back, but
-    no run may end as if nothing were missing.
+    Such a tuple belongs to an attempt of this run and process that was reported, or even committed, without it. It is
+    lost, but the run must not end as if nothing were missing.
     """
     return wiring.late.pop(wiring.component_id, None) if wiring.late else None

@@ -1,4 +1,4 @@
-"""What processing tasks report to an acker: the results of attempts, and which attempts were skipped."""
+"""The reports of processing tasks to an acker: the results of attempts, and which attempts were skipped."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SendReport = Callable[[int, int, TransactionAttempt, AttemptResult | None], None
 class TaskReports:
     """The reports of one task to one acker: collected by the task, read by the acker.
 
-    Partitions that a spout's task has cut are an edge of the tree; each side computes its own end of it.
+    The partitions cut by a spout's task form an edge of the tree; each side computes its own end.
 
     Args:
         task_id: the task.
         acker_task: the acker.
 
     Attributes:
-        skipped: a bit for the place of each attempt that was skipped.
-        results: of the others.
+        skipped: bits, one set for the place of each skipped attempt.
+        results: the results of all other attempts.
     """
 
     def __init__(self, task_id: int, acker_task: int) -> None:
@@ -42,7 +42,7 @@ class TaskReports:
             self.results.edges[-1] ^= self.edge_of_cuts(result)
 
     def edge_of_cuts(self, result: AttemptResult) -> int:
-        """Returns the edge of what a result says of partitions; 0 if it says nothing."""
+        """Returns the edge of a result's partitions; 0 without partitions."""
         if not result.metadata:
             return 0
         digest = EdgeDigest(result.attempt, self._task_id, self._acker_task)
@@ -58,8 +58,8 @@ class TaskReports:
         """Inverse of `to_payload`.
 
         Raises:
-            AttributeError, CodecError, LookupError, TypeError, ValueError: the payload is something else; reading a
-                result may raise them.
+            AttributeError, CodecError, LookupError, TypeError, ValueError: the payload holds no reports; reading a
+                result may raise these too.
         """
         made = cls(task_id, acker_task)
         skipped, results = unpack(payload)

@@ -1,8 +1,8 @@
-"""The one record of an attempt: filled where a task runs, and carried whole to the one that decides.
+"""The one record of an attempt: filled where a task runs, and carried whole to the acker and the driver.
 
-An acker adds up what processing tasks report and hands the driver one record for the phase; commit tasks report to the
-driver themselves. The next fact of an attempt is a field here and a line where it is found; a count that adds up over
-tasks is named in `SUMS` too, by which it travels.
+An acker sums the reports of processing tasks and gives the driver one record for the phase; commit tasks report to the
+driver directly. A new fact of an attempt is a field here and a line where it arises; a count that is summed over tasks
+is also named in `SUMS`, by which it travels.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SUMS = ("tuple_count",)
 
 @dataclass(slots=True)
 class AttemptResult:
-    """The result of one attempt: on one task, or in its processing phase, where an acker has added up all tasks.
+    """The result of one attempt: on one task, or of its processing phase, summed over all tasks by an acker.
 
     Attributes:
         attempt: the attempt.
-        failure: why it failed; None if its batch was finished.
-        metrics: component id -> what its tasks did, even if the attempt failed.
+        failure: the failure; None if the batch was finished.
+        metrics: component id -> its tasks' work, even if the attempt failed.
         residue: xor of the edges from processing tasks into commit tasks.
-        metadata: scope -> metadata that emitters cut, to be stored for the txid.
+        metadata: scope -> metadata that emitters cut, to store for the txid.
         tuple_count: tuples emitted by the spout.
-        counters: counter -> sum of what bolts and spouts counted.
-        began_from: scope -> link to what its metadata was cut from.
-        letters: task id -> what the task refused, packed.
-        edges: of one task, xor of all other edges that it has read or sent; the acker keeps no sum of them.
+        counters: counter -> sum of the amounts that bolts and spouts counted.
+        began_from: scope -> link to the metadata from which it was cut.
+        letters: task id -> the tuples that the task refused, packed.
+        edges: for one task, xor of all other edges that it has read or sent; the acker keeps no sum of them.
         reads: (state name, field) pairs read from committed state.
     """
 
@@ -57,7 +57,7 @@ class AttemptResult:
         return sum(map(len, self.letters.values())) if self.letters else 0
 
     def add_sent(self, edges: Mapping[int, int], commit_targets: frozenset[int]) -> None:
-        """Adds the edges of what the task has sent, target -> edge; those into the commit phase are the residue."""
+        """Adds the task's sent edges, target -> edge; those into the commit phase form the residue."""
         for target, edge in edges.items():
             if target in commit_targets:
                 self.residue ^= edge
@@ -65,7 +65,7 @@ class AttemptResult:
                 self.edges ^= edge
 
     def add(self, other: AttemptResult) -> None:
-        """Adds what another task did; its edges and its failure are for the acker to judge."""
+        """Adds another task's work; its edges and failure are left to the acker."""
         self.residue ^= other.residue
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -88,7 +88,7 @@ _numbers_of, _rare_of = attrgetter(*_NUMBERS), attrgetter(*_RARE)
 
 
 class _Work:
-    """What one component did: the rows of the attempts for which it did anything, ascending, and its metrics there."""
+    """One component's work: the rows of the attempts for which it worked, ascending, and its metrics for these."""
 
     __slots__ = ("metrics", "rows")
 
@@ -96,21 +96,21 @@ class _Work:
         self.rows, self.metrics = rows, metrics
 
     def within(self, first: int, end: int) -> slice:
-        """Returns where the metrics of these rows are."""
+        """Returns the slice of the metrics for these rows."""
         return slice(bisect_left(self.rows, first), bisect_left(self.rows, end))
 
 
 class ResultTable(Sized):
-    """The results of many attempts as columns, in which they travel: a row for each attempt, in order.
+    """The results of many attempts, held and sent as columns: a row for each attempt, in order.
 
-    Most attempts have nothing but edges and a few figures: these are columns, and whatever is rare names the rows it
-    belongs to. Decisions read whole columns, and single results only where something rare has happened.
+    Most attempts have only edges and a few figures: these are columns, while rare values are kept by row. Decisions
+    read whole columns, and single results only where a rare value exists.
 
     Args:
-        results: the first of them.
+        results: the first results.
 
     Attributes:
-        edges: of each attempt.
+        edges: the edges of each attempt.
     """
 
     def __init__(self, results: Iterable[AttemptResult] = ()) -> None:
@@ -162,7 +162,7 @@ class ResultTable(Sized):
 
     @property
     def failure(self) -> Failure | None:
-        """Why the last attempt failed; None if it has not."""
+        """The failure of the last attempt, None if it has not failed."""
         last: Failure | None = self._rare[0].get(len(self) - 1)
         return last
 
@@ -172,21 +172,21 @@ class ResultTable(Sized):
 
     @property
     def counters(self) -> Mapping[int, dict[str, int]]:
-        """Row -> counters, where an attempt has any."""
+        """Row -> counters, for attempts with counters."""
         return self._rare[3]
 
     @property
     def letters(self) -> Mapping[int, dict[int, list[bytes]]]:
-        """Row -> tuples refused, where any were."""
+        """Row -> refused tuples, for attempts that refused any."""
         return self._rare[4]
 
     @property
     def reads(self) -> Mapping[int, list[list[Any]]]:
-        """Row -> state read, where any was."""
+        """Row -> state read, for attempts that read any."""
         return self._rare[5]
 
     def work(self, component_id: str, rows: slice) -> TaskMetrics:
-        """Returns what a component did for some attempts."""
+        """Returns a component's work for some attempts."""
         within, work = range(*rows.indices(len(self))), self._work_of(component_id)
         return work.metrics.total(work.within(within.start, within.stop))
 
@@ -212,7 +212,7 @@ class ResultTable(Sized):
         return iter(results)
 
     def __getitem__(self, row: int) -> AttemptResult:
-        """Returns a copy of one result; for tests and other rare looks."""
+        """Returns a copy of one result; for tests and other rare uses."""
         return list(self)[row]
 
     def __eq__(self, other: object) -> bool:
@@ -235,7 +235,8 @@ class ResultTable(Sized):
         """Inverse of `to_wire`.
 
         Raises:
-            AttributeError, LookupError, TypeError, ValueError: it is something else; reading a result may raise them.
+            AttributeError, LookupError, TypeError, ValueError: `wire` holds no results; reading a result may raise
+                these too.
         """
         made = cls()
         made._txids, made._attempt_ids, made._numbers, (failed, *rare), work = wire

@@ -40,15 +40,15 @@ class BatchAcker:
         self._attempts = tuple(init)
         self._places = {attempt: place for place, attempt in enumerate(self._attempts)}
         self._reported: dict[int, int] = dict.fromkeys(component_of, 0)
-        """Task id -> a bit for the place of each attempt it has reported; a place here is that in `init`."""
+        """Task id -> a bit for each reported attempt, at the attempt's place (its position in `init`)."""
         self._acked: set[TransactionAttempt] = set()
 
     def receive(self, sender: int, attempts: Sequence[TransactionAttempt], payload: bytes) -> None:
-        """Handles the reports of a task; ignores those on other attempts than this acker decides.
+        """Handles the reports of a task; ignores attempts that another acker decides.
 
         Args:
             sender: the task.
-            attempts: what the reports' places mean.
+            attempts: the attempts to which the reports' places refer.
             payload: the reports, as `TaskReports` packs them.
         """
         try:
@@ -78,14 +78,14 @@ class BatchAcker:
         return self._outcomes.values()
 
     def _own_places(self, places: int, attempts: Sequence[TransactionAttempt]) -> int:
-        """Returns the same places by this acker's own numbers, without those of attempts that others decide."""
-        if attempts == self._attempts:  # as it is if there is one acker
+        """Converts places to this acker's own, without attempts that other ackers decide."""
+        if attempts == self._attempts:  # always so with one acker
             return places & (1 << len(attempts)) - 1
         found = (self._places.get(attempts[place]) for place in places_in(places))
         return sum(1 << place for place in found if place is not None)
 
     def _note(self, sender: int, places: int) -> bool:
-        """Notes that a task has reported on attempts; returns whether it had reported on none of them before."""
+        """Records that a task has reported on attempts; returns whether these are its first reports on them."""
         known = self._reported.get(sender, 0)
         self._reported[sender] = known | places
         repeated = known & places
@@ -106,7 +106,7 @@ class BatchAcker:
         self._acker.fail(attempt)
 
     def _close(self, attempt: TransactionAttempt) -> None:
-        """Puts the batch tuple's edges into the tree: last, since a tree may pass through zero before all is in it."""
+        """Puts the batch tuple's edges into the tree: last, since an incomplete tree may pass through zero."""
         if attempt not in self._acked and self._acker.init(attempt, self._init[attempt]) is AckOutcome.ACKED:
             self._acked.add(attempt)
 

@@ -39,7 +39,7 @@ NewCollector = Callable[[TransactionAttempt, HookObserver], AttemptCollector]
 
 @dataclass(slots=True)
 class _Live:
-    """The bolt of one attempt, with its context and metrics, and its collector from when it is prepared."""
+    """The bolt of one attempt, with its context and metrics; its collector is set before `prepare`."""
 
     bolt: IBatchBolt
     context: TopologyContext
@@ -49,7 +49,7 @@ class _Live:
 
 
 class _BoltKind(NamedTuple):
-    """What follows from the class of a task's bolts; each attempt has a bolt."""
+    """The facts that follow from the class of a task's bolts."""
 
     is_basic: bool
     takes_batches: bool
@@ -71,7 +71,7 @@ class BatchBoltExecutor:
         wiring: the task.
         new_collector: makes the collector of an attempt.
         observer: notified of each step of every attempt's bolt, before the hooks of the topology and of the bolt.
-        clock: in nanoseconds, for the metrics; read twice per stretch of tuples.
+        clock: nanoseconds, for the metrics; read twice per stretch of tuples.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class BatchBoltExecutor:
         self._observer = observer
         self._clock = clock
         self._attempts: dict[TransactionAttempt, _Live] = {}
-        self._kind: _BoltKind | None = None  # known from the first bolt on
+        self._kind: _BoltKind | None = None  # known once there is a first bolt
 
     @property
     def component_id(self) -> str:
@@ -120,7 +120,7 @@ class BatchBoltExecutor:
         return None
 
     def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
-        """Lets the attempt's bolt finish its batch, even an empty one unless the bolt skips those."""
+        """Lets the attempt's bolt finish its batch, even an empty one unless the bolt skips empty batches."""
         if self._wiring.skips_empty_batches and attempt not in self._attempts:
             self._skip()
             return None
@@ -137,7 +137,7 @@ class BatchBoltExecutor:
         return None
 
     def timeout_id(self, attempt: TransactionAttempt) -> None:
-        """Tells the attempt's bolt, if it is a `TimeoutCallback`, that the attempt has failed on this task."""
+        """Notifies the attempt's bolt, if it is a `TimeoutCallback`, that the attempt has failed on this task."""
         live = self._attempts.get(attempt)
         if live is not None and isinstance(live.bolt, TimeoutCallback):
             try:
@@ -145,7 +145,7 @@ class BatchBoltExecutor:
             except BaseException as error:
                 if is_interruption(error):
                     raise
-                return  # the attempt has already failed, for a reason that explains more
+                return  # the attempt has already failed, for a more telling reason
 
     def drop(self, attempt: TransactionAttempt) -> Failure | None:
         """Cleans up and drops the attempt's bolt and hooks, after success, failure or timeout."""
@@ -200,14 +200,14 @@ class BatchBoltExecutor:
             observer = HookObserver(self._observer, context)
             live = _Live(bolt, context, observer, TaskMetrics())
             self._attempts[attempt] = live
-            # from here on cleanup follows, whatever raises
+            # from here on cleanup follows, even after an exception
             install_hooks(context, self._wiring.hook_specs)
             live.collector = self._new_collector(attempt, live.observer)
             call(bolt.prepare, context.conf, context, live.collector, attempt)
         return live
 
     def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
-        """Calls the bolt's `execute_batch`; then tells its observer of each tuple, with an equal share of the time."""
+        """Calls the bolt's `execute_batch`, then notifies its observer of each tuple with an equal part of the time."""
         if not live.observer.watchers:
             call(live.bolt.execute_batch, batch)
             return
@@ -219,7 +219,7 @@ class BatchBoltExecutor:
             live.observer.executed(tup, share_ns)
 
     def _tuples(self, live: _Live, rows: Rows, origin: TupleOrigin) -> Iterator[Any]:
-        """Yields what the bolt's `execute` takes: tuples, or records; a hook hears of tuples in any case."""
+        """Yields the arguments for the bolt's `execute`: tuples, or records; hooks always get tuples."""
         records = None if self._kind is None else self._kind.records
         if records is None or live.collector is None or live.observer.watchers:
             return map(Tuple, rows, repeat(origin))
@@ -256,7 +256,7 @@ class BatchBoltExecutor:
 
 
 def _stream_of(stretch: Stretch) -> str:
-    """Returns what metrics call it."""
+    """Returns the name of the stretch's stream in metrics."""
     return stretch[0].name
 
 
@@ -266,9 +266,9 @@ class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
     Args:
         bolt: the user's bolt, not prepared yet.
 
-    Source: backtype.storm.topology.BasicBoltExecutor, as TransactionalTopologyBuilder.setBolt wraps it.
-    Differs from Storm: like a batch bolt, each (task, attempt) gets its own instance, so what the bolt keeps
-    lasts for one attempt; `FailedException` fails the attempt and not one tuple.
+    Source: backtype.storm.topology.BasicBoltExecutor, as TransactionalTopologyBuilder.setBolt wraps it. Differs from
+    Storm: like a batch bolt, each (task, attempt) gets its own instance, so the bolt's attributes last for one attempt;
+    `FailedException` fails the attempt and not one tuple.
     """
 
     def __init__(self, bolt: IBasicBolt) -> None:
@@ -285,7 +285,7 @@ class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
         call(self._bolt.prepare, conf, context)
 
     def execute(self, tup: Tuple) -> None:
-        return self._bolt.execute(tup, self._collector)  # what it returns is looked at once, by the caller
+        return self._bolt.execute(tup, self._collector)  # the caller checks what it returns
 
     def execute_batch(self, batch: TupleBatch) -> None:
         call(self._bolt.execute_batch, batch, self._collector)

@@ -1,7 +1,7 @@
 """One task's share of one attempt, from the frames it reads to the result it reports.
 
 This is the receiving half of coordination by counting. Frames are executed and digested: edges are computed from the
-bytes that were read, never from what a frame or block claims.
+bytes actually read, never from claims in a frame or block.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
 
 EXECUTED_BYTES = 1024 * 1024
-"""Frames of an attempt are unpacked and executed together up to about this size: small ones are then cheap, and no task
-holds a large attempt twice."""
+"""Frames of an attempt are unpacked and executed together up to about this size, so that small ones are cheap and no
+task holds a large attempt twice.
+"""
 
 
 NO_EDGES: Mapping[int, EdgeDigest] = MappingProxyType({})
@@ -42,9 +43,9 @@ class _Taken(NamedTuple):
     """The content of an attempt's frames.
 
     Attributes:
-        stretches: the tuples that were not executed yet.
-        failures: of frames that cannot be read.
-        is_all: whether these are all tuples.
+        stretches: the tuples not executed yet.
+        failures: one for each unreadable frame.
+        is_all: whether `stretches` has all tuples of the attempt.
     """
 
     stretches: list[Stretch]
@@ -67,9 +68,9 @@ class BatchTask:
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
     def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> AttemptResult | None:
-        """Executes an attempt that has arrived whole; `with_id` begins its commit phase.
+        """Executes an attempt that has arrived completely; `with_id` begins its commit phase.
 
-        Returns None if it was finished without its bolt, because no tuple arrived.
+        Returns None if it was finished without a bolt, because no tuple arrived.
         """
         if self.skip(attempt, arrived):
             return None
@@ -86,16 +87,16 @@ class BatchTask:
         return self.end(attempt)
 
     def skip(self, attempt: TransactionAttempt, arrived: Arrived) -> bool:
-        """Finishes an attempt without tuples that has arrived whole, if its bolt need not run."""
+        """Finishes a completely arrived attempt without tuples, if its bolt need not run; returns whether it did."""
         brings_tuples = arrived.frames or arrived.counts or arrived.repeats
         return not brings_tuples and self._bolt.skip(attempt, arrived.reporters)
 
     def empty_places(self, inbox: Inbox) -> int:
-        """Returns a bit for each attempt that `skip` would finish."""
+        """Returns bits, one set for each attempt that `skip` would finish."""
         return inbox.empty_places(frozenset(self._wiring.upstream)) if self._wiring.skips_empty_batches else 0
 
     def skip_handed(self, attempt: TransactionAttempt, handed: Sequence[HandOver]) -> bool:
-        """Returns the same for an attempt if this is all that is handed over."""
+        """Does the same as `skip` for an attempt whose whole input is `handed`."""
         if not self._wiring.skips_empty_batches or any(each.reported_count != 0 for each in handed):
             return False
         return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
@@ -105,9 +106,9 @@ class BatchTask:
         self._bolt.on(frame.attempt, (self._event(frame),))
 
     def run_handed(self, attempt: TransactionAttempt, handed: Iterable[HandOver]) -> AttemptResult:
-        """Executes what tasks in the same process hand over for an attempt; it is all of the attempt.
+        """Executes the tuples that tasks in the same process hand over for an attempt; they are its whole input.
 
-        Of a task that has failed there is no report; its tuples are left alone, and the attempt fails here too.
+        A failed task has not reported; its tuples are ignored, and the attempt fails here too.
         """
         stretches: list[Stretch] = []
         reported: dict[int, int] = {}
@@ -125,11 +126,11 @@ class BatchTask:
         return result
 
     def id(self, attempt: TransactionAttempt) -> None:
-        """Notes that the attempt's commit phase has begun."""
+        """Records that the attempt's commit phase has begun."""
         self._bolt.on(attempt, (IdTuple(),))
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
-        """Returns whether everything has arrived and the batch finished without a failure."""
+        """Returns whether everything has arrived and the batch was finished without a failure."""
         return self._bolt.is_finished(attempt)
 
     def end(self, attempt: TransactionAttempt) -> AttemptResult:
@@ -143,7 +144,7 @@ class BatchTask:
         return result
 
     def _take_frames(self, attempt: TransactionAttempt, frames: Sequence[PlacedFrame]) -> _Taken:
-        """Reads frames; executes their tuples unless they are few."""
+        """Reads frames, and executes their tuples whenever enough are read; returns the rest."""
         failures: list[Failure] = []
         stretches: list[Stretch] = []
         held, is_all = 0, True
@@ -161,7 +162,7 @@ class BatchTask:
         return _Taken(stretches, failures, is_all)
 
     def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch] | Failure:
-        """Returns the tuples of a frame, after adding them to the sender's edge; a failure if they cannot be read."""
+        """Returns the tuples of a frame, after adding them to the sender's edge; a failure if it is unreadable."""
         stretches: list[Stretch] = []
         tuple_count = 0
         try:

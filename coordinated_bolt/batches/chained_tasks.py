@@ -1,8 +1,8 @@
-"""Runs the tasks that are chained to another one: after it, in its process, attempt by attempt.
+"""Runs the tasks chained to a head: after it, in its process, attempt by attempt.
 
-Within an attempt a task runs when all before it have ended, so it has everything it will be handed. What it takes is
-ordered by sending task and then by emit, exactly as the frames of an attempt are, so a chain that is computed again
-does the same again. At most one attempt of the whole chain is in memory.
+Within an attempt a task runs when all tasks before it have ended, so its input is complete. The input is ordered by
+sending task and then by emit, exactly like the frames of an attempt, so a recomputed chain does the same again. At most
+one attempt of the whole chain is in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
 NoteRunning = Callable[[TransactionAttempt, TaskWiring], None]
-"""Called with an attempt and a task just before that task runs it, so that a timeout names the right one."""
+"""Called with an attempt and a task just before that task runs it, so that a timeout names the right task."""
 
 
 class ChainedTasks:
@@ -29,12 +29,12 @@ class ChainedTasks:
     The head emits into what `outboxes` returns; once it has ended an attempt, call `run`.
 
     Args:
-        wirings: of the chained tasks, in the order in which they run; empty if nothing is chained to the head.
-        carrier: takes what is sent to tasks outside the chain.
-        clock: in nanoseconds, for the metrics.
+        wirings: the chained tasks, in the order in which they run; empty if nothing is chained to the head.
+        carrier: takes tuples and counts for tasks outside the chain.
+        clock: nanoseconds, for the metrics.
 
     Attributes:
-        skips_empty_batches: whether none of them has anything to do for an attempt for which the head emits nothing.
+        skips_empty_batches: whether all chained tasks skip an attempt for which the head emits nothing.
     """
 
     def __init__(self, wirings: Sequence[TaskWiring], carrier: Carrier, *, clock: Callable[[], int] = no_clock) -> None:
@@ -58,13 +58,13 @@ class ChainedTasks:
         return wiring.outboxes(self._carrier, new_hand_overs)
 
     def run(self, attempt: TransactionAttempt, begin: NoteRunning) -> Iterator[tuple[TaskWiring, AttemptResult | None]]:
-        """Runs the chained tasks over an attempt that the head has ended, well or not.
+        """Runs the chained tasks over an attempt that the head has ended, even with a failure.
 
-        Yields each one's result; None if it was skipped.
+        Yields each task's result, None if it skipped the attempt.
 
         Args:
             attempt: the attempt.
-            begin: called with it and with each task before that runs.
+            begin: called with the attempt and each task before that task runs.
         """
         for wiring, task in self._tasks:
             handed = self._handed.pop(wiring.task_id, [])

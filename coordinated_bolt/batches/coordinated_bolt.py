@@ -1,10 +1,9 @@
 """A batch bolt that knows when its batch is complete.
 
-Three kinds of tuples reach a task. REGULAR tuples are data and go to the bolt. A COORD tuple says how
-many REGULAR tuples its sender has sent for the attempt. The ID tuple reaches only committers and says
-that the commit phase has begun. When every task upstream has reported, the counts match and a committer has its
-ID, the batch is finished, once: the bolt's `finish_batch` runs, and a report tells every task downstream
-how many tuples it was sent, zero included.
+Three kinds of tuples reach a task. REGULAR tuples are data and go to the bolt. A COORD tuple reports how many REGULAR
+tuples its sender has sent for the attempt. The ID tuple reaches only committers and marks the start of the commit
+phase. When every task upstream has reported, the counts match and a committer has its ID, the batch is finished, once:
+the bolt's `finish_batch` runs, and a report tells every task downstream how many tuples it was sent, zero included.
 
 Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what differs.
 """
@@ -34,7 +33,7 @@ class RegularTuples(NamedTuple):
 
     Attributes:
         stretches: the tuples.
-        is_counted: False for the tuple that begins a batch at the master of a sub-topology, which nobody reports.
+        is_counted: False for the tuple that begins a batch at the master of a sub-topology, whose count nobody reports.
     """
 
     stretches: Sequence[Stretch]
@@ -46,7 +45,7 @@ class CoordTuples(NamedTuple):
 
     Attributes:
         reporters: the tasks.
-        tuple_counts: task -> how many tuples it has sent to this task, where that is not 0.
+        tuple_counts: task -> how many tuples it has sent to this task, without zeros.
     """
 
     reporters: frozenset[int]
@@ -63,7 +62,7 @@ class IdTuple(NamedTuple):
 
 
 TaskEvent = RegularTuples | CoordTuples | IdTuple | Failure
-"""What may happen to an attempt on a task; a `Failure` says that some of its input cannot be read."""
+"""The events of an attempt on a task; a `Failure` means that some of its input is unreadable."""
 
 
 class CoordinatedBolt:
@@ -74,11 +73,11 @@ class CoordinatedBolt:
 
     Args:
         wiring: the task.
-        new_outbox: makes the outbox of an attempt, which sends tuples and reports to the tasks downstream; only
-            the outbox knows how they travel.
-        executor_class: runs the bolts; committers have their own.
+        new_outbox: makes the outbox of an attempt, which sends tuples and reports to the tasks downstream by its own
+            transport.
+        executor_class: runs the bolts; committers have a different one.
         observer: notified of each step of every attempt's bolt.
-        clock: in nanoseconds, for the metrics.
+        clock: nanoseconds, for the metrics.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class CoordinatedBolt:
         self._finished: dict[TransactionAttempt, AttemptResult] = {}
 
     def on(self, attempt: TransactionAttempt, events: Iterable[TaskEvent]) -> None:
-        """Handles what has happened to an attempt, in order, and finishes its batch if it is complete after that."""
+        """Handles events of an attempt, in order, and then finishes its batch if it is complete."""
         tracking = self._tracking
         for event in events:
             if isinstance(event, CoordTuples):
@@ -119,9 +118,9 @@ class CoordinatedBolt:
         *,
         with_id: bool = False,
     ) -> AttemptResult:
-        """Does what `on` and `end` do, for an attempt that consists of these tuples and counts.
+        """Does the same as `on` and `end`, for an attempt with exactly these tuples and counts.
 
-        Nothing is noted of an attempt that is good.
+        A good attempt is not recorded.
         """
         failure = self.executor.execute(attempt, stretches) if stretches else None
         received: dict[int, int] = {}
@@ -144,9 +143,9 @@ class CoordinatedBolt:
         return self.end(attempt)
 
     def skip(self, attempt: TransactionAttempt, reporters: frozenset[int]) -> bool:
-        """Finishes an attempt without its bolt if all that arrives for it are these reports of having sent nothing.
+        """Finishes an attempt without a bolt if its whole input is these reports of zero tuples.
 
-        Returns False if the bolt has to run, as most have to even then. Any ID is taken to have arrived.
+        Returns False if the bolt has to run, as most bolts have to even then. An ID counts as arrived.
         """
         if not (self._wiring.skips_empty_batches and self._tracking.is_complete(reporters)):
             return False
@@ -162,7 +161,7 @@ class CoordinatedBolt:
         return self._tracking.is_lost(attempt)
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:
-        """Returns the failure noted so far; `end` judges it by everything that arrived."""
+        """Returns the failure recorded so far; `end` judges it by all input that has arrived."""
         return self._tracking.noted(attempt)
 
     def end(self, attempt: TransactionAttempt) -> AttemptResult:
@@ -170,7 +169,7 @@ class CoordinatedBolt:
         self._finish_when_complete(attempt)
         result = self._finished.pop(attempt, None)
         if result is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
-            # it failed, or a surplus arrived after the counts had matched
+            # failed, or a surplus arrived after the counts had matched
             result = AttemptResult(attempt, self._tracking.failure(attempt))
             self.executor.timeout_id(attempt)
         self._tracking.forget(attempt)
@@ -191,7 +190,7 @@ class CoordinatedBolt:
         return result
 
     def _execute(self, attempt: TransactionAttempt, event: RegularTuples) -> None:
-        """Lets the bolt execute tuples; after a failure, or once the batch was finished, they are only counted."""
+        """Lets the bolt execute tuples; after a failure, or once the batch was finished, only counts them."""
         if attempt not in self._finished and self._tracking.noted(attempt) is None:
             failure = self.executor.execute(attempt, event.stretches)
             if failure is not None:
@@ -216,7 +215,7 @@ class CoordinatedBolt:
         return result
 
     def _report(self, result: AttemptResult) -> Failure | None:
-        """Closes the outbox, which sends every task downstream its COORD. Packs values, so the codec may refuse one."""
+        """Closes the outbox, which sends every task downstream its COORD; the codec may refuse a value there."""
         attempt, where = result.attempt, (self._wiring.component_id, self._wiring.task_index)
         try:
             result.counters = self.executor.counters(attempt)
@@ -239,7 +238,7 @@ class CoordinatedBolt:
 
 
 def _tracking(wiring: TaskWiring) -> Tracking:
-    """Returns a fresh tracking that knows which tasks must all report, and in which groups only one does."""
+    """Returns a fresh tracking with the tasks that must all report, and the groups of which only one task does."""
     upstream: list[int] = []
     groups: list[tuple[int, ...]] = []
     if wiring.coordination is None:

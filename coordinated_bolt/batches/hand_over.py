@@ -1,8 +1,8 @@
-"""What one task hands to another in the same process for one attempt: its tuples, and how many there are.
+"""The tuples, and their count, that one task hands to another in the same process for one attempt.
 
 The in-memory counterpart of frames. Values arrive as if they had been packed and unpacked: with the same types, and
-shared with nobody. The count is reported and compared, and there is an edge for the ack tree, as for tuples that
-travel; only the digest of bytes is missing from it, since there are no bytes that could change on the way.
+shared with nobody. The count is reported and compared, and the ack tree gets an edge, as for tuples in frames; the edge
+lacks only a digest of bytes, because there are no bytes that could change on the way.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from state.codec import pack, unpack
 from state.values.own_copy import ATOMS
 
 _PLAIN = ATOMS | {str}
-"""Types whose values the codec returns unchanged, and which nobody can change."""
+"""Types of immutable values that the codec returns unchanged."""
 _PORTION = 256
-"""Rows looked at together; if one of their values is not plain, all of them go through the codec."""
+"""Rows checked together; if one of their values is not plain, all of them go through the codec."""
 
 
 class HandOver(HeldRows):
@@ -29,7 +29,7 @@ class HandOver(HeldRows):
     See `BatchTask.run_handed`.
 
     Attributes:
-        reported_count: how many tuples the sender says it has sent; None until it has closed.
+        reported_count: how many tuples the sender reports as sent; None until it has closed.
     """
 
     __slots__ = ("reported_count",)
@@ -46,7 +46,7 @@ class HandOver(HeldRows):
 
 
 def received(rows: Rows) -> Rows:
-    """Returns rows as a receiver of frames would have them; a list is changed, and columns must be the sender's own.
+    """Returns rows as a receiver of frames would get them; changes a list in place; columns must be unshared.
 
     Raises:
         CodecError: a tuple that is not plain is too large.
@@ -62,7 +62,7 @@ def received(rows: Rows) -> Rows:
 
 
 def make_received(rows: list[list[Any]]) -> None:
-    """Replaces rows by copies as a receiver of frames would have them, a portion at a time.
+    """Replaces rows by copies, as a receiver of frames would get them, a portion at a time.
 
     Raises:
         CodecError: a tuple that is not plain is too large.
@@ -74,7 +74,7 @@ def make_received(rows: list[list[Any]]) -> None:
 
 
 def received_row(row: list[Any]) -> list[Any]:
-    """Returns a copy of one row as a receiver of frames would have it.
+    """Returns a copy of one row, as a receiver of frames would get it.
 
     Raises:
         CodecError: a tuple that is not plain is too large.

@@ -16,7 +16,7 @@ class RefusedTuples:
     """The dead letters of one attempt on one task; they travel with the task's report on the attempt.
 
     Args:
-        wiring: of the task.
+        wiring: the task.
 
     Attributes:
         letters: the letters, packed, in the order of the calls.
@@ -28,7 +28,7 @@ class RefusedTuples:
         self.letters: list[bytes] = []
 
     def add(self, refused: object, reason: str) -> None:
-        """Packs one letter, with the present values.
+        """Packs one letter, with its values at this moment.
 
         Raises:
             TypeError: `refused` is neither a tuple nor a mapping, or the reason is not a string.
@@ -43,7 +43,7 @@ class RefusedTuples:
             raise
 
     def check(self) -> None:
-        """Raises again what `add` raised: the attempt must fail even if the bolt handled it, or a letter is lost."""
+        """Raises the error of `add` again: the attempt must fail even if the bolt handled it, or a letter is lost."""
         if self._refusal is not None:
             raise self._refusal
 
@@ -100,7 +100,7 @@ class RefusedTuples:
 
 
 def outside_transactions(component_id: str) -> str:
-    """Returns the message about a dead letter where there is no transaction to keep it with."""
+    """Returns the message about a dead letter outside transactions."""
     return (
         f"component {component_id!r} called dead_letter outside transactions, where no state could keep the tuple "
         "exactly once; emit it on a stream of your own that a bolt subscribes to, or build the topology with a "

@@ -1,4 +1,4 @@
-"""Sends all that the tasks of one partition send in a wave: tuples and counts to tasks, reports to ackers."""
+"""Sends everything from the tasks of one partition in a wave: tuples and counts to tasks, reports to ackers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from state.attempt import TransactionAttempt
 
 
 class WaveOutbox:
-    """Collects it and sends it as blocks (executor, one for each task of a stage).
+    """Collects tuples, counts and reports and sends them as blocks (executor, one for each task of a stage).
 
     Args:
-        wave: the attempts.
+        wave: the wave's attempts.
         send: takes the blocks, when `flush` or `flush_if_full` is called or a block gets too long.
 
     Attributes:
-        wave: the attempts.
-        carrier: takes what tasks send to other tasks.
+        wave: the wave's attempts.
+        carrier: takes tuples and counts for other tasks.
     """
 
     def __init__(self, wave: WaveAttempts, send: SendFrame) -> None:
@@ -36,12 +36,12 @@ class WaveOutbox:
         self._reports_of(acker_task, task_id).add(self.wave.places[attempt], result)
 
     def skip(self, wiring: TaskWiring, places: int, places_of: Mapping[int, int]) -> None:
-        """Sends a task's reports on attempts that it skips, to ackers and to tasks downstream.
+        """Reports to ackers and tasks downstream that a task skips attempts.
 
         Args:
             wiring: the task.
-            places: a bit for the place of each attempt.
-            places_of: acker -> the places that it decides.
+            places: bits, one set for the place of each attempt.
+            places_of: acker -> the places that it decides, as bits.
         """
         for acker_task, own in places_of.items():
             if places & own:
@@ -51,12 +51,12 @@ class WaveOutbox:
             self.carrier.report_nothing(places, wiring.task_id, targets)
 
     def flush_if_full(self) -> None:
-        """Sends what is held if that is much; called after each attempt."""
+        """Sends all held frames and reports if they exceed a block; called after each attempt."""
         if self.carrier.byte_count > BLOCK_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Sends what is held; called after the last attempt."""
+        """Sends all held frames and reports; called after the last attempt."""
         self.carrier.flush()
         for (acker_task, task_id), reports in self._reports.items():
             payload = reports.to_payload()

@@ -46,7 +46,7 @@ class Acker(Generic[Root]):
         self._trees: dict[Root, _Tree] = {}
 
     def init(self, root: Root, edges: int) -> AckOutcome | None:
-        """Notes that a root was emitted; `edges` is the xor of its first edges, zero if nobody subscribes.
+        """Records that a root was emitted; `edges` is the xor of its first edges, zero without subscribers.
 
         A second INIT of a tree is ignored; it would otherwise cancel the first and close the tree.
         """
@@ -57,19 +57,19 @@ class Acker(Generic[Root]):
         return self._outcome(root, tree)
 
     def ack(self, root: Root, edges: int) -> AckOutcome | None:
-        """Notes that a task has received some edges and sent others; `edges` is the xor of them all."""
+        """Records that a task has received some edges and sent others; `edges` is the xor of all."""
         tree = self._tree(root)
         tree.value ^= edges
         return self._outcome(root, tree)
 
     def fail(self, root: Root) -> AckOutcome | None:
-        """Notes that a task has failed the root."""
+        """Records that a task has failed the root."""
         tree = self._tree(root)
         tree.failed = True
         return self._outcome(root, tree)
 
     def forget(self, root: Root) -> None:
-        """Drops a root that nobody waits for any longer."""
+        """Drops a root that nobody waits for any more."""
         self._trees.pop(root, None)
 
     def __contains__(self, root: Root) -> bool:
@@ -98,17 +98,17 @@ class Acker(Generic[Root]):
 
 
 class WaveTrees:
-    """The trees of one wave of a plain topology, asked for once, when all of the wave's reports are in (driver).
+    """The trees of one wave of a plain topology, evaluated once, when all of the wave's reports are in (driver).
 
-    So nothing is decided along the way, and the order of the reports does not matter. A tree is complete if its edges
-    cancel; what failed was not acked, and leaves its tree open.
+    So the order of the reports does not matter. A tree is complete if its edges cancel; a failed tuple was not acked,
+    and leaves its tree open.
     """
 
     def __init__(self) -> None:
         self._acked: dict[int, int] = {}
 
     def ack(self, roots: Sequence[int], edges: Sequence[int]) -> None:
-        """Notes what a task has received and sent in some trees, different ones, each the xor of its edges there."""
+        """Records a task's edges in some distinct trees, each as the xor of the edges received and sent there."""
         acked = self._acked
         if acked.keys().isdisjoint(roots):
             acked.update(zip(roots, edges, strict=True))

@@ -21,7 +21,7 @@ from state.troubles import Trouble
 
 
 class FailureKind(IntEnum):
-    """Kinds of failure, those that explain most first; see `most_telling`."""
+    """Kinds of failure, the most telling first; see `most_telling`."""
 
     USER = 1
     """User code raised something that is not a FailedException: halt."""
@@ -32,11 +32,11 @@ class FailureKind(IntEnum):
     STATE = 4
     """Redis refused a read: halt."""
     UNREACHABLE = 5
-    """Redis did not answer, and nothing can be replayed: halt."""
+    """Redis did not answer, and a replay is impossible: halt."""
     FAILED = 6
     """A FailedException: replay."""
     UNANSWERED = 7
-    """A read was not answered, or came too late: replay."""
+    """A read was not answered, or was too late: replay."""
     INCOMPLETE = 8
     """Counts, reports or edges do not match: replay."""
 
@@ -54,13 +54,13 @@ class Failure:
     """One failure: what happened, and where.
 
     Attributes:
-        kind: decides whether to replay or halt.
+        kind: the kind, which decides between replay and halt.
         component_id: the component that failed.
         task_index: the task of that component, from 0.
         text: the message, or the user's traceback.
         tuple_text: the tuple that was being executed, if any.
-        batch: the batch of a sub-topology that the failure belongs to; empty elsewhere.
-        trouble: the `Trouble` that explains it, if that is closer than what its kind is usually about.
+        batch: the batch of a sub-topology in which it happened; empty elsewhere.
+        trouble: the `Trouble` that explains it, if it is closer than the kind's usual one.
     """
 
     kind: FailureKind
@@ -72,21 +72,21 @@ class Failure:
     trouble: str = ""
 
     def halts(self) -> bool:
-        """Returns whether a replay would only fail again; the kinds up to UNREACHABLE are in that order."""
+        """Returns whether a replay would only fail again: true of the kinds up to UNREACHABLE."""
         return self.kind <= FailureKind.UNREACHABLE
 
     def is_of_batch(self) -> bool:
-        """Returns whether the batch, or user code on it, is to blame, not the engine, the server or the whole input.
+        """Returns whether the batch, or user code on it, is to blame: not the engine, the server or the whole input.
 
         Only such a batch may be quarantined.
         """
         return self.kind in (FailureKind.USER, FailureKind.RECORD, FailureKind.FAILED)
 
     def to_error(self, attempt: TransactionAttempt | None = None) -> TransactionError:
-        """Returns the error that ends a run which halts on this failure; called by the driver.
+        """Returns the error with which a run halts on this failure; called by the driver.
 
         Args:
-            attempt: the attempt that failed; None in a plain topology, where `batch` may say more.
+            attempt: the attempt that failed; None in a plain topology, where `batch` is used.
         """
         during = self.batch if attempt is None else str(attempt)
         if self.kind is FailureKind.USER:
@@ -117,7 +117,7 @@ class Failure:
 
 
 def most_telling(failures: Iterable[Failure | None]) -> Failure | None:
-    """Returns which of an attempt's failures to report: the first of the lowest kind, or None if nothing failed.
+    """Returns the failure to report for an attempt: the first of the lowest kind, or None without failures.
 
     Called wherever failures meet: on a task, at the acker, and when a group is decided.
     """

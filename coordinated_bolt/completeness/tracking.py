@@ -1,9 +1,9 @@
-"""When is a batch complete? The one place where expected and received are compared.
+"""Decides when a batch is complete; the one place where expected and received counts are compared.
 
-Pure: events in, a verdict out. The events of an attempt may arrive in any order, and a report may arrive
-twice; whichever event makes the counts match completes the attempt, exactly once. Counts are kept per
-attempt and per task upstream, because in one sum for all of them a surplus from one could hide a deficit
-from another. A failure sticks, even one that arrives before anything else.
+Pure: events in, a verdict out. The events of an attempt may arrive in any order, and a report may arrive twice;
+whichever event makes the counts match completes the attempt, exactly once. Counts are kept per attempt and per task
+upstream, because in one sum over tasks a surplus from one could hide a deficit from another. A failure sticks, even if
+it arrives before anything else.
 
 Source: backtype.storm.coordination.CoordinatedBolt.TrackingInfo and .SourceArgs. Differs from Storm: counts are per
 task upstream; completion on any event; repeats are compared, not added; failure is sticky.
@@ -30,13 +30,13 @@ class SourceArgs(Enum):
     """
 
     SINGLE = "single"
-    """Any one of them, but only one: each task of the component begins batches of its own."""
+    """Exactly one task, any: each task of the component begins its own batches."""
     ALL = "all"
     """Every task."""
 
 
 class TrackingStatus(Enum):
-    """Where an attempt stands on one task."""
+    """The status of an attempt on one task."""
 
     WAITING = "waiting"
     COMPLETE = "complete"
@@ -45,11 +45,11 @@ class TrackingStatus(Enum):
 
 @dataclass(slots=True)
 class _Attempt:
-    """What one task knows of one attempt; counts of 0 are left out.
+    """One task's knowledge of one attempt; counts of 0 are left out.
 
     Attributes:
         received: task upstream -> tuples that have arrived.
-        expected: task upstream -> tuples it says it has sent.
+        expected: task upstream -> tuples it has reported as sent.
         reporters: the tasks that have reported.
     """
 
@@ -70,7 +70,7 @@ class Tracking:
         single_groups: groups of further task ids; exactly one task of each must report for an attempt.
         needs_id: whether the ID tuple must arrive too (committers).
         component_id: the task's component, for messages.
-        task_index: the task's index in it, for messages.
+        task_index: the task's index in its component, for messages.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Tracking:
             received[task] = received.get(task, 0) + tuple_count
 
     def coord(self, attempt: TransactionAttempt, task: int, tuple_count: int) -> None:
-        """Notes a COORD tuple, in which a task upstream says how many tuples it has sent to this task."""
+        """Records a COORD tuple, in which a task upstream reports how many tuples it has sent to this task."""
         entry = self._entry(attempt)
         if task not in entry.reporters:
             self._note_first(attempt, entry, frozenset((task,)), {task: tuple_count} if tuple_count else {})
@@ -107,7 +107,7 @@ class Tracking:
             self.fail(attempt, self._incomplete(text))
 
     def coords(self, attempt: TransactionAttempt, reporters: frozenset[int], tuple_counts: Mapping[int, int]) -> None:
-        """Notes the COORD tuples of several tasks upstream; those without a count have sent none to this task."""
+        """Records the COORD tuples of several tasks upstream; tasks without a count have sent none to this task."""
         entry = self._entry(attempt)
         if entry.reporters.isdisjoint(reporters):
             self._note_first(attempt, entry, reporters, tuple_counts)
@@ -123,31 +123,31 @@ class Tracking:
         *,
         has_id: bool = True,
     ) -> bool:
-        """Returns whether an attempt is complete if this is all of it; notes nothing.
+        """Returns whether an attempt with exactly this input is complete; records nothing.
 
         Args:
             reporters: the tasks that have reported.
-            expected: task upstream -> tuples it says it has sent, where that is not 0.
-            received: task upstream -> tuples that have arrived, where that is not 0.
+            expected: task upstream -> tuples it has reported as sent, without zeros.
+            received: task upstream -> tuples that have arrived, without zeros.
             has_id: whether the ID tuple has arrived.
         """
-        if reporters is not self._reported_by_all:  # it is often the same object
+        if reporters is not self._reported_by_all:  # often the same object
             if reporters != self._upstream or self._groups:
                 return False
             self._reported_by_all = reporters
         return received == expected and (has_id or not self._needs_id)
 
     def id(self, attempt: TransactionAttempt) -> None:
-        """Notes the ID tuple: the attempt's commit phase has begun."""
+        """Records the ID tuple: the attempt's commit phase has begun."""
         self._entry(attempt).received_id = True
 
     def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
-        """Notes that the attempt failed here; of several failures the `most_telling` is kept."""
+        """Records that the attempt failed here; of several failures, keeps the `most_telling`."""
         entry = self._entry(attempt)
         entry.failure = most_telling((entry.failure, failure))
 
     def status(self, attempt: TransactionAttempt) -> TrackingStatus:
-        """Returns where the attempt stands after the events so far."""
+        """Returns the attempt's status after the events so far."""
         entry = self._entry(attempt)
         if entry.failure is not None:
             return TrackingStatus.FAILED
@@ -167,14 +167,14 @@ class Tracking:
         )
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:
-        """Returns the failure noted so far, whatever else has arrived."""
+        """Returns the failure recorded so far, whatever else has arrived."""
         return self._entry(attempt).failure
 
     def failure(self, attempt: TransactionAttempt) -> Failure:
         """Returns why an incomplete attempt has failed, once nothing more can arrive.
 
-        An exception from user code halts the run only if the bolt was given exactly what was sent: a batch that
-        lacks tuples, for instance after a task upstream has failed, or has one twice may make it raise anything.
+        An exception from user code halts the run only if the bolt was given exactly the tuples that were sent: a batch
+        with missing tuples, for instance after a failure upstream, or doubled ones may make it raise anything.
         """
         entry = self._entry(attempt)
         mismatches = "; ".join(self._mismatches(entry))
@@ -202,7 +202,7 @@ class Tracking:
     def _note_first(
         self, attempt: TransactionAttempt, entry: _Attempt, reporters: frozenset[int], tuple_counts: Mapping[int, int]
     ) -> None:
-        """Notes the first report of each of some tasks."""
+        """Records the first reports of some tasks."""
         entry.reporters = entry.reporters | reporters if entry.reporters else reporters
         entry.expected.update(tuple_counts)
         for task in reporters - self._upstream:

@@ -1,4 +1,4 @@
-"""What users subclass and are given: components, bolts, spouts, hooks, callbacks, collector interfaces, the context.
+"""The classes that users subclass or get: components, bolts, spouts, hooks, callbacks, collectors, the context.
 
-Interfaces, and base classes that only store what they are given. Nothing here sends, counts or acks.
+Interfaces, and base classes that only store their arguments. Nothing here sends, counts or acks.
 """

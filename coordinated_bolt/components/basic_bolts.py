@@ -1,4 +1,4 @@
-"""Bolts that leave acking to the framework: what they emit is anchored on the tuple they execute.
+"""Bolts that leave acking to the framework: their tuples are anchored on the tuple they execute.
 
 Most bolts are functions of one tuple. They need nothing more than this, and cannot forget to ack.
 """
@@ -36,8 +36,8 @@ class BasicOutputCollector(Protocol):
         """Keeps a tuple that cannot be processed, in a transactional topology; see `BatchOutputCollector.dead_letter`.
 
         Raises:
-            TopologyError: this is a plain topology, or one of its sub-topologies: there is no transaction that the
-                tuple could be stored with.
+            TopologyError: this is a plain topology, or one of its sub-topologies, which have no transaction to store
+                the tuple with.
         """
 
 
@@ -74,7 +74,7 @@ class IBasicBolt(IComponent):
 
 
 class BaseBasicBolt(IBasicBolt):
-    """An `IBasicBolt` that stores what `prepare` is given; call ``super().prepare(...)`` if you override it."""
+    """An `IBasicBolt` that stores the arguments of `prepare`; call ``super().prepare(...)`` if you override it."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

@@ -1,4 +1,4 @@
-"""What a bolt or an emitter is given to emit by, within one attempt."""
+"""The collector with which a bolt or an emitter emits tuples, within one attempt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BatchOutputCollector(Protocol):
 
         Raises:
             ValueError: the tuple does not fit the stream, or is a mapping or set, which has no order.
-            CodecError: a value cannot travel; the message says which types do.
+            CodecError: a value cannot travel; the message lists the types that can.
         """
 
     def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
@@ -30,14 +30,14 @@ class BatchOutputCollector(Protocol):
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, given as columns: the same tuples to the same tasks as calling `emit` for each row.
 
-        The cheapest way to emit many tuples: checks, hashes and copies take one call a column. The receiver may be
+        The cheapest way to emit many tuples: checks, hashes and copies take one call per column. The receiver may be
         any bolt; one with `execute_batch` gets the columns.
 
         Args:
             batch: one column for each field of the stream, in the order of the fields or, in a mapping, by name; all of
                 one length. A column is a list or another iterable with an order, such as the keys of a mapping; arrays
-                of pyarrow and NumPy become lists of Python's values. Or a table or record batch of pyarrow; or a
-                `TupleBatch`, to pass it on.
+                of pyarrow and NumPy become lists of Python's values. Alternatively, a table or record batch of pyarrow,
+                or a `TupleBatch` to pass on.
             stream_id: the stream.
 
         Raises:
@@ -51,13 +51,13 @@ class BatchOutputCollector(Protocol):
     def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
         """Keeps a tuple that cannot be processed; it is stored with its transaction, exactly once.
 
-        The tuple counts as processed: nothing else happens to it, and the attempt continues. If that fails, the
+        The tuple counts as processed: nothing else happens to it, and the attempt continues. If the attempt fails, the
         letter is discarded. See docs/dead-letters.md.
 
         Args:
-            tup: the tuple that `execute` received, or one of a batch, as in ``batch[3]``; a mapping of field names to
-                values for something that was never emitted, such as an emitter's bad record.
-            reason: why, in a sentence; cut after 1,000 characters.
+            tup: the tuple that `execute` received, or one of a batch, such as ``batch[3]``; for something never
+                emitted, such as an emitter's bad record, a mapping of field names to values.
+            reason: the reason, as a sentence; cut after 1,000 characters.
 
         Raises:
             BadInputError: the letter, or the number of letters, exceeds a limit; see

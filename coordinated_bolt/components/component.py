@@ -1,4 +1,4 @@
-"""What every component of a topology declares: its streams and its configuration."""
+"""The declarations of every component: its streams and its configuration."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer, StreamSpec
 class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to bolts
     """A spout or a bolt.
 
-    `__init__` runs once, on the driver, and what it sets must pickle: the object is shipped, and a copy
-    of it runs in the task.
+    `__init__` runs once, on the driver, and its attributes must pickle: a copy is shipped and runs in the task.
 
     Source: backtype.storm.topology.IComponent.
     """
 
     output_fields: ClassVar[Sequence[str] | type[Any]] = ()
-    """Fields of the default stream, or a NamedTuple or dataclass that has them; leave it empty if the component
-    does not emit on that stream."""
+    """Fields of the default stream, or a NamedTuple or dataclass with these fields; empty if the component does not
+    emit on that stream.
+    """
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declares the streams (driver, once); override it for named or direct streams."""
@@ -39,8 +39,8 @@ class MadeOfFunctions:
     """Marks a built-in component that calls user functions.
 
     Attributes:
-        made_at: the user's file and line that it stands for.
-        user_modules: what executors import for the functions.
+        made_at: the user's file and line that made it.
+        user_modules: the modules that executors import for the functions.
     """
 
     made_at: str
@@ -48,14 +48,14 @@ class MadeOfFunctions:
 
 
 def streams_of(component: IComponent, component_id: str) -> dict[str, StreamSpec]:
-    """Returns stream id -> the stream, of all that a component declares (driver)."""
+    """Returns stream id -> stream, for all streams that a component declares (driver)."""
     declarer = OutputFieldsDeclarer(component_id)
     component.declare_output_fields(declarer)
     return declarer.streams
 
 
 def takes_batches(bolt_class: type[IComponent]) -> bool:
-    """Returns whether a bolt is to be given batches (called where it runs, once per instance).
+    """Returns whether a bolt takes batches (called where it runs, once per instance).
 
     A class that defines `execute_batch` takes batches, even if it defines `execute` too. A subclass that overrides
     only `execute` takes tuples again.

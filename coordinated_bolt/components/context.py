@@ -1,4 +1,4 @@
-"""What a task may know about itself and its topology."""
+"""The facts about a task and its topology that user code may read."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class TopologyContext:
         task_count: how many tasks the component has.
         task_id: number of this task within the topology, from 1.
         tasks_of: component id -> its task ids, ascending; the targets of `emit_direct`.
-        counters: what the task counted; see `count`.
-        conf: the component's configuration, the same that `prepare` gets; a private copy.
+        counters: the task's counters; see `count`.
+        conf: a private copy of the component's configuration, the same as in `prepare`.
         hooks: the hooks that watch the task; see `add_task_hook`.
-        subscribers: stream id -> the components that receive what this one emits on it, for each of its streams.
+        subscribers: stream id -> the subscribing components, for each of this component's streams.
     """
 
     topology_id: str
@@ -60,8 +60,8 @@ class TopologyContext:
         """Adds to a counter of the current attempt; the run shows the sums over committed attempts.
 
         Args:
-            name: names the counter; made up by the caller.
-            amount: whatever `operator.index` accepts, NumPy integers included.
+            name: any name for the counter.
+            amount: any integer that `operator.index` accepts, NumPy's included.
 
         Raises:
             TypeError, ValueError: the name is not valid text, or the amount is not a 64-bit integer.
@@ -70,7 +70,7 @@ class TopologyContext:
         self.counters[name] += checked
 
     def counted(self) -> dict[str, int]:
-        """Returns the counters to report, checking what was written to them without `count`.
+        """Returns the counters to report, after checking values that were written without `count`.
 
         Raises:
             TypeError, ValueError: as `count`.
@@ -81,11 +81,11 @@ class TopologyContext:
         """Lets a hook watch this task from now on; called in `prepare`.
 
         Raises:
-            TypeError: it is not an `ITaskHook`.
+            TypeError: the hook is not an `ITaskHook`.
         """
         if not isinstance(hook, ITaskHook):
             raise TypeError(f"add_task_hook got {hook!r}; give an instance of ITaskHook")
-        self.hooks.append(hook)  # before prepare, so that cleanup follows even if that raises
+        self.hooks.append(hook)  # before prepare, so that cleanup follows even if prepare raises
         hook.prepare(self.conf, self)
 
 

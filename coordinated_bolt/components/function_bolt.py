@@ -1,4 +1,4 @@
-"""A bolt that is one function: what most basic bolts are."""
+"""A basic bolt made from one function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coordinated_bolt.streams.tuples import Tuple, cut
 from state.errors import TopologyError
 
 RowFunction = Callable[[Any], Iterable[Any]]
-"""Gives what a tuple, or a record if so annotated, becomes: it returns a list, or yields."""
+"""Maps a tuple, or a record if so annotated, to output rows, returned as a list or yielded."""
 
 
 def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunction], FunctionBolt]:
@@ -27,12 +27,12 @@ def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunc
 
         builder.set_bolt("split", split).shuffle_grouping("lines")
 
-    The function is called for every tuple, where the task runs, and gives a value for each row if `output_fields` is
-    one name, or a sequence of values if it is several. If its parameter is annotated with a NamedTuple or a dataclass,
-    it gets an object of that.
+    The function is called for every tuple, where the task runs. Each row that it gives is a value if `output_fields` is
+    one name, or a sequence of values. If its parameter is annotated with a NamedTuple or a dataclass, it gets an object
+    of that class.
 
     Raises:
-        TopologyError: it is used without `output_fields`, or on something that cannot be called.
+        TopologyError: the decorator is used without `output_fields`, or on an object that is not callable.
     """
     fields: Any = (output_fields,) if isinstance(output_fields, str) else output_fields
     if is_record_class(fields):
@@ -49,10 +49,10 @@ def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunc
 
 
 class FunctionBolt(MadeOfFunctions, IBasicBolt):
-    """The basic bolt that `bolt` makes; it keeps nothing, and a test can call it like the function.
+    """The basic bolt that `bolt` makes; it has no state, and a test can call it like the function.
 
     Attributes:
-        function: the user's.
+        function: the user's function.
     """
 
     def __init__(self, function: RowFunction, fields: Sequence[str], *, is_single: bool) -> None:
@@ -77,7 +77,7 @@ class FunctionBolt(MadeOfFunctions, IBasicBolt):
             collector.emit([row] if self._is_single else row)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickles by name, as a class would be: its module has the bolt where the function was."""
+        """Pickles by name, like a class: in its module the bolt has replaced the function."""
         name = self.function.__qualname__
         try:
             found: Any = reduce(getattr, name.split("."), sys.modules.get(self.__module__))

@@ -15,7 +15,7 @@ from coordinated_bolt.streams.tuples import Tuple
 class OutputCollector(Protocol):
     """Emits, acks and fails; a rich bolt gets it in `prepare`. Use it on the task's own thread.
 
-    A tuple emitted without anchors belongs to no tree: nobody learns whether it arrives.
+    A tuple emitted without anchors belongs to no tree: its arrival is not tracked.
 
     Source: backtype.storm.task.OutputCollector. Differs from JStorm: an emit that fails raises, where the
     bolt can see it. Differs from Storm: acking or failing a tuple twice, or anchoring on a tuple that was
@@ -29,8 +29,8 @@ class OutputCollector(Protocol):
 
         Args:
             values: one for each field of the stream.
-            anchors: the input tuple or tuples it was made from; it joins their trees, and they fail
-                if it fails. The same tuple given twice counts twice.
+            anchors: the input tuple or tuples from which it was made; it joins their trees, and they fail if it fails.
+                The same tuple given twice counts twice.
             stream_id: one of the component's declared streams.
 
         Raises:
@@ -50,31 +50,31 @@ class OutputCollector(Protocol):
         """Reports a tuple as processed, once everything anchored on it has been emitted.
 
         Raises:
-            ValueError: it was already acked or failed.
+            ValueError: the tuple was already acked or failed.
         """
 
     def fail(self, tup: Tuple) -> None:
-        """Reports that a tuple cannot be processed; its spout is notified at once, whatever the rest of the tree does.
+        """Reports that a tuple cannot be processed; its spout is notified at once, whatever becomes of the tree.
 
         Raises:
-            ValueError: it was already acked or failed.
+            ValueError: the tuple was already acked or failed.
         """
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Restarts the message timeouts of a tuple's trees at their spouts, for work that takes long.
 
         Raises:
-            ValueError: it was already acked or failed.
+            ValueError: the tuple was already acked or failed.
         """
 
 
 class IRichBolt(IComponent):
     """Executes tuples one by one, and acks or fails each of them itself, at once or later.
 
-    For joins, windows and whatever else keeps tuples. An instance sees `prepare`, then `execute` for every
-    tuple, and `cleanup` when the run ends in an orderly way; a call of `cleanup` is never promised. A
-    tuple that is neither acked nor failed fails at the message timeout. A tuple may be executed more than
-    once: after a failure or a timeout anywhere in its tree the spout may emit it again.
+    For joins, windows and other bolts that keep tuples. An instance sees `prepare`, then `execute` for every tuple, and
+    `cleanup` when the run ends in an orderly way; a call of `cleanup` is never promised. A tuple that is neither acked
+    nor failed fails at the message timeout. A tuple may be executed more than once: after a failure or a timeout
+    anywhere in its tree the spout may emit it again.
 
     On Spark an instance lives for one wave. It may still emit and ack in `cleanup`; tuples that it has neither acked
     nor failed when `cleanup` returns have failed. See `coordinator.run_plain`.
@@ -98,7 +98,7 @@ class IRichBolt(IComponent):
 
 
 class BaseRichBolt(IRichBolt):
-    """An `IRichBolt` that stores what `prepare` is given; call ``super().prepare(...)`` if you override it."""
+    """An `IRichBolt` that stores the arguments of `prepare`; call ``super().prepare(...)`` if you override it."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

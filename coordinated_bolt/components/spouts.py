@@ -1,4 +1,4 @@
-"""What users subclass to bring tuples into a plain topology."""
+"""Base classes of spouts, which bring tuples into a plain topology."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class SpoutOutputCollector(Protocol):
 
         Args:
             values: one for each field of the stream.
-            message_id: the argument of the later `ack` or `fail`, any object but None; without one the tuple
-                is not tracked, and the spout never hears of it again.
+            message_id: the argument of the later `ack` or `fail`, any object but None; without one the tuple is not
+                tracked, and the spout gets no `ack` or `fail` for it.
             stream_id: one of the component's declared streams.
 
         Raises:
@@ -33,11 +33,11 @@ class SpoutOutputCollector(Protocol):
     def emit_all(
         self, rows: Iterable[Sequence[Any]], message_ids: Iterable[Any] = (), stream_id: str = DEFAULT_STREAM
     ) -> None:
-        """Sends many tuples, in less than half of the time that as many calls of `emit` take; none if one is refused.
+        """Sends many tuples, in less than half the time of as many calls of `emit`; sends none if one is refused.
 
         Args:
-            rows: the values of each.
-            message_ids: one for each row, or none at all.
+            rows: the values of each tuple.
+            message_ids: one for each row, or empty.
             stream_id: as for `emit`.
 
         Raises:
@@ -51,13 +51,12 @@ class SpoutOutputCollector(Protocol):
 
 
 class ISpout(IComponent):
-    """Emits tuples one by one and, for those with a message id, learns how they ended.
+    """Emits tuples one by one and, for those with a message id, is notified of their success or failure.
 
-    Processing is at least once only if the spout emits again what failed. An instance sees `open`, then
-    `activate`; while it is active and has fewer than ``max_spout_pending`` messages under way, `next_tuple`
-    repeatedly; and in between, for each message, exactly one of `ack` and `fail`. Calls never overlap.
-    Any exception stops the run. On Spark spouts live in the driver, and `ack` and `fail` are called once a
-    wave has ended; see `coordinator.run_plain`.
+    Processing is at least once only if the spout emits failed messages again. An instance sees `open`, then `activate`;
+    while it is active and has fewer than ``max_spout_pending`` messages under way, `next_tuple` repeatedly; and in
+    between, for each message, exactly one of `ack` and `fail`. Calls never overlap. Any exception stops the run. On
+    Spark spouts live in the driver, and `ack` and `fail` are called once a wave has ended; see `coordinator.run_plain`.
 
     Source: backtype.storm.spout.ISpout.
     """
@@ -90,7 +89,7 @@ class ISpout(IComponent):
 
 
 class BaseSpout(ISpout):
-    """An `ISpout` that stores what `open` is given; call ``super().open(...)`` if you override it."""
+    """An `ISpout` that stores the arguments of `open`; call ``super().open(...)`` if you override it."""
 
     conf: Mapping[str, Any]
     context: TopologyContext
@@ -108,7 +107,7 @@ class IAckValueSpout(ISpout):
 
     @abstractmethod
     def ack(self, message_id: Any, values: Sequence[Any] = ()) -> None:
-        """Called when a message is processed, always with the values it was emitted with."""
+        """Called when a message is processed, always with its emitted values."""
 
 
 class IFailValueSpout(ISpout):
@@ -119,4 +118,4 @@ class IFailValueSpout(ISpout):
 
     @abstractmethod
     def fail(self, message_id: Any, values: Sequence[Any] = ()) -> None:
-        """Called when a message has failed, always with the values it was emitted with."""
+        """Called when a message has failed, always with its emitted values."""

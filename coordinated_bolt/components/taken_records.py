@@ -1,4 +1,4 @@
-"""What a bolt takes for a tuple: by its annotation, a `Tuple` or an object of a record class."""
+"""The argument type of a bolt: by its annotation, a `Tuple` or a record class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def record_class_taken(bolt: object) -> type[Any] | None:
     Called on the driver, where the names that an annotation may use are known.
 
     Raises:
-        TopologyError: the annotation cannot be understood, or its class cannot stand for tuples.
+        TopologyError: the annotation cannot be resolved, or its class cannot represent tuples.
     """
     taking: Any = bolt.function if isinstance(bolt, FunctionBolt) else getattr(type(bolt), "execute", None)
     taking, place = unwrap(taking), 0 if isinstance(bolt, FunctionBolt) else 1

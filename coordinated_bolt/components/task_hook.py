@@ -1,4 +1,4 @@
-"""Hooks: code that watches what a task does without being part of a bolt.
+"""Hooks: code that watches a task without being part of a bolt.
 
 A task without hooks pays one truth test per emit and per stretch of tuples.
 """
@@ -20,7 +20,7 @@ class EmitInfo:
 
     Attributes:
         values: copies of its values.
-        stream_id: the stream it was emitted on.
+        stream_id: the stream on which it was emitted.
         task_id: the emitting task.
         out_tasks: the tasks that receive it.
         attempt: its attempt, or its batch in a sub-topology; None elsewhere in a plain topology.
@@ -48,7 +48,7 @@ class ExecuteInfo:
 
 @dataclass(frozen=True, slots=True)
 class AckInfo:
-    """A bolt has acked a tuple, or a spout has heard that its message is processed.
+    """A bolt has acked a tuple, or a spout was notified that its message is processed.
 
     Attributes:
         acked: the tuple, or the message id.
@@ -63,7 +63,7 @@ class AckInfo:
 
 @dataclass(frozen=True, slots=True)
 class FailInfo:
-    """A bolt has failed a tuple, or a spout has heard that its message has failed.
+    """A bolt has failed a tuple, or a spout was notified that its message has failed.
 
     Attributes:
         failed: the tuple, or the message id.
@@ -77,7 +77,7 @@ class FailInfo:
 
 
 class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
-    """Observes what a task does; override the methods you need.
+    """Observes a task; override the methods you need.
 
     A bolt or spout can add a hook when it is prepared, with ``context.add_task_hook(hook)``; that hook lives as long
     as the bolt or spout. A hook added to the topology is shipped like a bolt: `__init__` runs on the driver, and each
@@ -87,10 +87,10 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
     * in a plain topology, one per task (on Spark, for bolts: per task and wave);
     * in a sub-topology, one per task and batch.
 
-    In attempts and batches a hook sees only emits and executes, since no tuple is acked by itself.
+    In attempts and batches a hook sees only emits and executes, since single tuples are not acked.
 
-    What a hook raises counts as raised by the bolt or spout it watches. Like everything attempts do, its side effects
-    happen at least once.
+    An exception from a hook counts as raised by the bolt or spout it watches. Like all side effects of attempts, a
+    hook's happen at least once.
 
     Source: backtype.storm.hooks.ITaskHook, BaseTaskHook.
     """
@@ -111,10 +111,10 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called after a bolt has failed a tuple; plain topologies only."""
 
     def spout_ack(self, info: AckInfo) -> None:  # noqa: B027
-        """Called after a spout has heard that a message is processed; plain topologies only."""
+        """Called after a spout was notified that a message is processed; plain topologies only."""
 
     def spout_fail(self, info: FailInfo) -> None:  # noqa: B027
-        """Called after a spout has heard that a message has failed; plain topologies only."""
+        """Called after a spout was notified that a message has failed; plain topologies only."""
 
     def cleanup(self) -> None:  # noqa: B027
         """Called last, after the bolt's `cleanup` or when the emitter is closed."""

@@ -1,8 +1,8 @@
 """One form for all values that Python considers equal, so that they hash alike everywhere.
 
-``1 == 1.0 == True == Decimal("1.00")``, mappings are equal whatever the order of their items, and so are equal instants
-in different time zones. Groupings that send equal values to one task hash this form. Different values may share a
-form: they then share a task, which does no harm. State keys are unaffected: they keep their declared type.
+``1 == 1.0 == True == Decimal("1.00")``, mappings are equal whatever the order of their items, and equal instants in
+different time zones are equal too. Groupings that send equal values to one task hash this form. Different values may
+share a form: they then share a task, which does no harm. State keys are unaffected: they keep their declared type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from state.codec import CodecError, pack
 
 _MOST_DIGITS = 4_000
-"""Longer decimals are not expanded into integers: nobody writes out such an integer, so only decimals equal them."""
+"""Longer decimals are not expanded into integers: no such integer occurs in practice, so only decimals equal them."""
 
 _EPOCH = dt.datetime(1, 1, 1)  # noqa: DTZ001 - naive, to count from
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -55,7 +55,7 @@ def _bytes_of_forms(values: Sequence[Any]) -> bytes:
 def _digits(value: int) -> bytes:
     try:
         return b"%d" % value
-    except ValueError:  # longer than Python writes decimals
+    except ValueError:  # too long for Python to write as a decimal
         return b"%x" % value
 
 
@@ -78,7 +78,7 @@ def _tuple(value: tuple[Any, ...]) -> Any:
 
 
 def _mapping(value: dict[Any, Any]) -> Any:
-    if _are_text(value):  # an equal mapping has the same names
+    if _are_text(value):  # all equal mappings take this branch
         return ["mapping", *[[name, _canonical(value[name])] for name in sorted(value)]]
     return ["mapping", *sorted(pack([_canonical(key), _canonical(item)]) for key, item in value.items())]
 

@@ -1,4 +1,4 @@
-"""Choosers: what a grouping becomes for the tuples of one attempt from one task.
+"""Choosers: a grouping's choices for the tuples of one attempt from one task.
 
 A chooser may keep counts and take turns, because every attempt and emitting task gets its own. Its random draws come
 from a given seed, and its hashes depend on content, unlike Python's salted ones, so a recomputed stage chooses the
@@ -33,11 +33,11 @@ class Chooser(ABC):
         """Returns the target positions of one tuple."""
 
     def fixed(self) -> Sequence[int] | None:
-        """Returns the target positions of every tuple, None if they are not always the same."""
+        """Returns the target positions of every tuple if they are always the same, else None."""
         return None
 
     def split(self, rows: Rows) -> dict[int, Rows]:
-        """Returns target position -> its tuples; the same as choosing row by row, however the rows are held."""
+        """Returns target position -> its tuples; the same as choosing row by row, for lists and columns alike."""
         places: dict[int, list[int]] = {}
         for place, row in enumerate(rows):
             for target in self.choose(row):
@@ -65,7 +65,7 @@ class ShuffleChooser(Chooser):
     """Chooses the targets in turn, in an order drawn from the seed.
 
     Args:
-        targets: positions, at least one, each once.
+        targets: distinct positions, at least one.
         seed: determines the order.
     """
 
@@ -99,7 +99,7 @@ class FieldsChooser(Chooser):
 
     Args:
         target_count: number of targets.
-        positions: where the key fields are in a row.
+        positions: the positions of the key fields in a row.
     """
 
     def __init__(self, target_count: int, positions: list[int]) -> None:
@@ -121,13 +121,13 @@ class FieldsChooser(Chooser):
 
 
 class PartialKeyChooser(Chooser):
-    """Chooses, of the two candidates for each key, the one chosen less often so far.
+    """Chooses, from the two candidates of each key, the one chosen less often so far.
 
     The candidates depend on the key alone, so every emitter has the same two.
 
     Args:
         target_count: number of targets.
-        positions: where the key fields are in a row.
+        positions: the positions of the key fields in a row.
     """
 
     def __init__(self, target_count: int, positions: list[int]) -> None:
@@ -157,7 +157,7 @@ class CustomChooser(Chooser):
     Args:
         target_count: number of targets.
         choose_tasks: the user's function, from values to positions.
-        name: of the grouping, for messages.
+        name: the grouping's name, for messages.
     """
 
     def __init__(self, target_count: int, choose_tasks: Callable[[tuple[Any, ...]], Any], name: str) -> None:
@@ -180,7 +180,7 @@ class CustomChooser(Chooser):
 
 
 def _is_position(position: Any, count: int) -> bool:
-    """Returns whether it is an integer in range, NumPy integers included, and not a bool."""
+    """Returns whether a value is an integer in range, NumPy integers included, and not a bool."""
     if type(position) is not int and (type(position) is bool or not hasattr(type(position), "__index__")):
         return False
     return 0 <= index(position) < count

@@ -1,4 +1,4 @@
-"""Named streams and the fields their tuples carry."""
+"""Declarations of named streams and the fields of their tuples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.keys import check_name
 DEFAULT_STREAM = "default"
 DEAD_LETTER_STREAM = "dead_letters"
 DEAD_LETTER_FIELDS = ("place", "record", "reason")
-"""What sources emit of bad records, where a bolt wants them."""
+"""The fields that sources emit for bad records, if a bolt subscribes to them."""
 UNTYPED: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -26,9 +26,8 @@ class StreamSpec:
         stream_id: its name, unique within the component.
         fields: the names of a tuple's values, in order.
         direct: whether the emitter names the receiving task (`emit_direct`).
-        stands_for: component and stream whose names its tuples bear; None for their own. Only in a replay of dead
-            letters.
-        types: of those fields for which one is declared; the short form compares them with its states.
+        stands_for: component and stream that tuples show as their origin, for republished dead letters; else None.
+        types: field -> declared type, if there is one; the short form compares them with its states.
     """
 
     stream_id: str
@@ -66,10 +65,11 @@ class OutputFieldsDeclarer:
 
         Args:
             stream_id: its name.
-            fields: names of a tuple's values, in order; or a NamedTuple or dataclass that has them, whose objects may
-                then be emitted.
+            fields: names of a tuple's values, in order; or a NamedTuple or dataclass with these fields, whose objects
+                may then be emitted.
             direct: whether the emitter names the receiving task.
-            types: field -> type, perhaps ``| None``, of those whose values always have it; a record class says itself.
+            types: field -> type, perhaps ``| None``, for fields whose values always have it; not needed for a record
+                class.
 
         Raises:
             TopologyError: the name is invalid, the stream is declared twice, or the fields are not a sequence of

@@ -1,4 +1,4 @@
-"""Stream groupings: which tasks of a subscriber a tuple goes to.
+"""Stream groupings: which tasks of a subscriber receive a tuple.
 
 A grouping is a shipped spec. For each attempt and emitting task it makes a `Chooser`, whose choices depend only
 on the tuples and on a seed derived from attempt and task.
@@ -34,7 +34,7 @@ class Grouping(ABC):
         """Refuses a stream that this grouping cannot be used on.
 
         Raises:
-            TopologyError: the reason, to follow the description of the subscription.
+            TopologyError: the stream is not suitable; the message follows a description of the subscription.
         """
         if direct:
             raise TopologyError("the stream is direct and takes only direct_grouping")
@@ -46,7 +46,7 @@ class Grouping(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ShuffleGrouping(Grouping):
-    """Exactly even per emitter: round robin over a shuffled order; between chained components, all to the own task."""
+    """Exactly even per emitter: round robin in a shuffled order; in a chain, everything to the chained task."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
         return ShuffleChooser(range(target_count), seed)
@@ -61,13 +61,13 @@ class NoneGrouping(ShuffleGrouping):
 class LocalOrShuffleGrouping(Grouping):
     """Shuffles over the tasks on the emitter's worker, or over all tasks if none is known to be there.
 
-    On Spark the only task known to be there is one that is chained to the emitter. Without it this equals shuffle:
-    the plan does not know which executor will run a task, and a task that is computed again may run on another
-    executor, yet must choose as it did before.
+    On Spark only a task chained to the emitter is known to be on the same worker. Otherwise this equals shuffle: the
+    plan does not know which executor will run a task, and a recomputed task may run on another executor, yet must
+    choose the same.
 
     Attributes:
-        local_positions: targets on the emitter's worker, the same whenever the attempt is computed; filled in by
-            a plan that knows them.
+        local_positions: targets on the emitter's worker, the same whenever the attempt is computed; set by a plan that
+            knows them.
 
     Source: backtype.storm.topology.InputDeclarer.localOrShuffleGrouping.
     """
@@ -89,9 +89,9 @@ class LocalOrShuffleGrouping(Grouping):
 class FieldsGrouping(Grouping):
     """Sends equal values of the named fields to the same task.
 
-    Values are equal as Python compares them: ``1``, ``1.0``, ``True`` and ``Decimal("1.00")`` are one key, and so are
-    mappings with the same items in different order and the same instant in two time zones. NaN, which equals nothing in
-    Python, is one key too.
+    Equality is Python's: ``1``, ``1.0``, ``True`` and ``Decimal("1.00")`` are one key, and so are mappings with the
+    same items in different order and the same instant in two time zones. NaN, which equals nothing in Python, is one
+    key too.
 
     Attributes:
         names: the fields to compare.
@@ -109,7 +109,7 @@ class FieldsGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class PartialKeyGrouping(Grouping):
-    """Sends equal values of the named fields to two tasks, each tuple to the one this emitter has used less.
+    """Sends equal values of the named fields to two tasks, each tuple to the task that this emitter has used less.
 
     The load stays balanced where few keys make up most of the tuples, provided that attempts have many tuples and no
     key has more than two tasks can take. The results for one key are then spread over two tasks; a bolt downstream, on
@@ -163,12 +163,12 @@ class DirectGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class GroupingContext:
-    """What a custom grouping is given before it chooses.
+    """The facts for a custom grouping, given before it chooses.
 
     Attributes:
         fields: the fields of the stream.
         target_count: number of the subscriber's tasks; valid positions are 0..target_count-1.
-        seed: of this attempt and emitting task; use ``random.Random(seed)`` for random choices.
+        seed: the seed of this attempt and emitting task; use ``random.Random(seed)`` for random choices.
     """
 
     fields: tuple[str, ...]
@@ -179,10 +179,10 @@ class GroupingContext:
 class CustomGrouping(Grouping):
     """Base of user-defined groupings; subclass it and pass an instance to `custom_grouping`.
 
-    The instance is made on the driver and shipped, so what `__init__` sets must pickle. Each emitting task makes a
-    copy per subscription when it first emits on the stream: in a transactional topology for every attempt, in a
-    plain one for the lifetime of the task. The copy sees `prepare`, then `choose_tasks` for every tuple in emit
-    order, where the task runs; the tasks of a plain spout on Spark run on the driver.
+    The instance is made on the driver and shipped, so its attributes must pickle. Each emitting task makes a copy per
+    subscription when it first emits on the stream: in a transactional topology for every attempt, in a plain one for
+    the lifetime of the task. The copy sees `prepare`, then `choose_tasks` for every tuple in emit order, where the task
+    runs; the tasks of a plain spout on Spark run on the driver.
 
     A recomputed attempt must choose the same: decide by the values, by earlier calls of this copy and by the seed;
     never by a clock, by `hash` or by unseeded randomness.
@@ -232,7 +232,7 @@ class CustomGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class ShippedGrouping(Grouping):
-    """A custom grouping as it is shipped to executors: pickled like bolts, so its class may be defined anywhere.
+    """A custom grouping in the form shipped to executors: pickled like bolts, so its class may be defined anywhere.
 
     Attributes:
         spec: the pickled grouping.

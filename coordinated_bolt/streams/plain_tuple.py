@@ -1,4 +1,4 @@
-"""Tuples of plain topologies, which know the trees they belong to, and messages as a spout task remembers them."""
+"""Tuples of plain topologies, with the trees they belong to, and the pending messages of a spout task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.transport.edges import DRIVER
 
 SYSTEM_COMPONENT = "__system"
-"""Component id of tuples that the engine itself emits."""
+"""Component id of tuples emitted by the engine itself."""
 
 TICK_STREAM = "__tick"
 """Stream of tick tuples."""
@@ -24,7 +24,7 @@ TICK_ORIGIN = TupleOrigin(
 
 
 class TupleStatus(Enum):
-    """What the receiving bolt has done with a tuple."""
+    """The status of a tuple at its receiving bolt."""
 
     OPEN = "neither acked nor failed"
     ACKED = "acked"
@@ -38,10 +38,10 @@ class PlainTuple(Tuple):
     """A tuple that a task of a plain topology has received; only the framework makes it.
 
     Attributes:
-        roots: the trees it belongs to, root -> id of its edge; empty if nobody tracks it.
+        roots: the trees it belongs to, root -> id of its edge; empty if it is not tracked.
         ack_value: xor of the edges of all tuples anchored on it so far.
         status: whether it was acked or failed.
-        received_ns: when its bolt received it, on the clock of its task.
+        received_ns: when its bolt received it, by the task's clock.
 
     Source: backtype.storm.tuple.TupleImpl with its MessageId.
     """
@@ -49,7 +49,7 @@ class PlainTuple(Tuple):
     __slots__ = ("ack_value", "received_ns", "roots", "status")
 
     def __init__(self, values: list[Any], origin: TupleOrigin, roots: Mapping[int, int]) -> None:
-        self.values, self.origin = values, origin  # a call of the base class would take a third of the time
+        self.values, self.origin = values, origin  # faster by a third than a call of the base class
         self.roots = roots
         self.ack_value = 0
         self.status = _OPEN
@@ -57,17 +57,17 @@ class PlainTuple(Tuple):
 
 
 Pending = tuple[Any, list[Any], str, int]
-"""A `PendingMessage` as it is kept: making a named tuple takes five times as long."""
+"""A `PendingMessage` as a plain tuple: creating a named tuple takes five times as long."""
 
 
 class PendingMessage(NamedTuple):
     """A message that is neither acked nor failed yet.
 
     Attributes:
-        message_id: from the spout.
+        message_id: the spout's message id.
         values: the values that the spout emitted.
-        stream_id: the stream it was emitted on.
-        emitted_ns: when it was emitted, on the clock of the spout's task.
+        stream_id: the stream on which it was emitted.
+        emitted_ns: when it was emitted, by the clock of the spout's task.
     """
 
     message_id: Any
@@ -77,7 +77,7 @@ class PendingMessage(NamedTuple):
 
 
 def is_tick(tup: Tuple) -> bool:
-    """Returns whether a tuple is a tick, which carries no data and only says that the bolt's tick period has passed.
+    """Returns whether a tuple is a tick, which only signals that the bolt's tick period has passed.
 
     Source: org.apache.storm.utils.TupleUtils.isTick.
     """

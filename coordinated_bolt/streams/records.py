@@ -1,7 +1,7 @@
-"""Rows as objects of a class of the user's, a NamedTuple or a dataclass, whose attributes are a stream's fields.
+"""Rows as objects of a user's NamedTuple or dataclass, whose attributes are a stream's fields.
 
-A bolt that is annotated to take such a class is given its objects, with the types that it names; a component may name
-one as its `output_fields`, and emit its objects.
+A bolt annotated with such a class gets its objects, with the declared types; a component may use one as its
+`output_fields`, and emit its objects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCALARS = {
     float: frozenset({float, int}),
     NoneType: frozenset({NoneType}),
 }
-"""The types of values that an annotation allows, as type checkers see it."""
+"""Annotation -> the types of values it allows, as type checkers see it."""
 _STANDS_FOR: dict[type, set[type]] = {int: {float}, bool: {int}}
 
 
@@ -37,31 +37,31 @@ class DataclassObject(Protocol):
 
 
 EmittedRow: TypeAlias = Sequence[Any] | DataclassObject
-"""What `emit` takes: the values in the order of the stream's fields, or an object that has the fields as attributes."""
+"""The argument of `emit`: values in the order of the stream's fields, or an object with the fields as attributes."""
 
 
 class WrongTypeError(TypeError):
-    """A tuple has a value of another type than the record class that a bolt takes."""
+    """A tuple's value has another type than the bolt's record class declares."""
 
 
 def is_record_class(candidate: object) -> bool:
-    """Returns whether this is a NamedTuple or a dataclass; not an object of one."""
+    """Returns whether the candidate is a NamedTuple or dataclass itself, not an object of one."""
     is_named_tuple = isinstance(candidate, type) and issubclass(candidate, tuple) and hasattr(candidate, "_fields")
     return is_named_tuple or (isinstance(candidate, type) and is_dataclass(candidate))
 
 
 def names_of(record_class: Any) -> tuple[str, ...]:
-    """Returns the names of the values of a record, whether its class could stand for tuples or not."""
+    """Returns the names of a record's values, even if its class cannot represent tuples."""
     if is_dataclass(record_class):
         return tuple(field.name for field in fields(record_class))
     return tuple(record_class._fields)
 
 
 def record_fields(record_class: Any) -> tuple[str, ...]:
-    """Returns the names of a record's values, in the order in which its class takes them.
+    """Returns the names of a record's values, in the order of its class's arguments.
 
     Raises:
-        TopologyError: there are none, or its class does not take all of them by their order.
+        TopologyError: there are no fields, or not all of them are positional arguments.
     """
     found = fields(record_class) if is_dataclass(record_class) else ()
     if others := [field.name for field in found if not field.init or field.kw_only]:
@@ -75,7 +75,7 @@ def record_fields(record_class: Any) -> tuple[str, ...]:
 
 
 def field_types(record_class: Any) -> dict[str, Any]:
-    """Returns the types of a record's values, by name; none if its module is not here, which knows their names."""
+    """Returns name -> type of a record's values; empty if the names of types cannot be resolved here."""
     try:
         return get_type_hints(record_class)
     except NameError:  # the class travels by value
@@ -91,7 +91,7 @@ def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
 
 @lru_cache(maxsize=1024)
 def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], list[Any]] | None:
-    """Returns what makes a row of the objects of a class; None if they are not records of that stream."""
+    """Returns a function from objects of a class to rows of a stream; None if they are not records of that stream."""
     if not is_record_class(kind) or sorted(names_of(kind)) != sorted(stream_fields):
         return None
     get = attrgetter(*stream_fields)
@@ -99,10 +99,10 @@ def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], 
 
 
 class RecordReader:
-    """Makes records of the rows that a bolt receives; one for a task, where it runs.
+    """Makes records from the rows that a bolt receives; one reader per task, where it runs.
 
     Args:
-        record_class: what is made.
+        record_class: the class of the records.
     """
 
     def __init__(self, record_class: type[Any]) -> None:
@@ -112,9 +112,9 @@ class RecordReader:
         self._allowed = {name: _allowed(hints.get(name, Any)) for name in record_fields(record_class)}
 
     def read(self, batch: TupleBatch) -> tuple[Iterator[Any], Iterator[Any]]:
-        """Returns a record for each tuple of a batch, whose stream may have more fields, in any order.
+        """Returns a record for each tuple of a batch; its stream may have more fields, in any order.
 
-        Also what tells by its length hint how many records are still to come.
+        Also returns an iterator whose length hint is the number of records still to come.
 
         Raises:
             WrongTypeError: a value has another type than the class declares.
@@ -126,12 +126,12 @@ class RecordReader:
                 raise self._wrong_type(name, wrong, batch.origin)
         first, *others = columns.values()
         left = iter(first)
-        if self._is_named_tuple:  # whose own __new__ is a Python function around this one
+        if self._is_named_tuple:  # its __new__ is a Python function around this call
             return map(tuple.__new__, repeat(self._record_class), zip(left, *others, strict=True)), left
         return self._made(left, *others), left
 
     def _made(self, *columns: Iterable[Any]) -> Iterator[Any]:
-        """Yields records; `map` would take a StopIteration of the user's `__post_init__` for the end."""
+        """Yields records; `map` would end silently at a StopIteration from the user's `__post_init__`."""
         for values in zip(*columns, strict=True):
             try:
                 yield self._record_class(*values)
@@ -151,7 +151,7 @@ class RecordReader:
 
 
 def _allowed(annotation: Any) -> frozenset[type]:
-    """Returns the types of values that an annotation of scalars allows; none if it says something else."""
+    """Returns the types of values that an annotation of scalars allows; empty for any other annotation."""
     if get_origin(annotation) in (Union, UnionType):
         each = [_allowed(part) for part in get_args(annotation)]
         return frozenset().union(*each) if all(each) else frozenset()

@@ -23,7 +23,7 @@ from state.values.own_copy import ATOMS
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """One subscription as its emitter sees it.
+    """One subscription, from the emitter's side.
 
     Attributes:
         component_id: the subscribing component.
@@ -54,7 +54,7 @@ class OutputStream:
 Choosers = list[tuple[Chooser, tuple[int, ...]]]
 """The choosers of a stream, one per subscriber, each with the tasks it chooses from."""
 _Output = tuple[int, int, Choosers, StreamRows, list[int] | None]
-"""Index, number of fields, choosers, rows and always the same receivers of a stream, cached at its first emit."""
+"""Index, number of fields, choosers, rows and fixed receivers (or None) of a stream, cached at its first emit."""
 
 
 class Router:
@@ -89,7 +89,7 @@ class Router:
         receivers: list[int] = []
         for chooser, tasks in choosers:
             positions = chooser.choose(row)
-            if len(positions) == 1:  # as for most tuples
+            if len(positions) == 1:  # the most frequent case
                 receivers.append(tasks[positions[0]])
             else:
                 receivers += [tasks[position] for position in positions]
@@ -161,7 +161,7 @@ class Router:
 
 
 def _always(choosers: Choosers) -> list[int] | None:
-    """Returns the receivers of every tuple if each chooser has only one answer, else None."""
+    """Returns the receivers of every tuple if all choosers are fixed, else None."""
     receivers: list[int] = []
     for chooser, tasks in choosers:
         positions = chooser.fixed()
@@ -172,7 +172,7 @@ def _always(choosers: Choosers) -> list[int] | None:
 
 
 def _owned(row: list[Any], rows: StreamRows) -> list[Any]:
-    """Returns the row itself if every value is plain; on narrow rows, checking each type is the cheapest way."""
+    """Returns the row itself if every value is plain, else a copy; for narrow rows, checking each type is cheapest."""
     try:
         for value in row:
             kind = type(value)
@@ -182,7 +182,7 @@ def _owned(row: list[Any], rows: StreamRows) -> list[Any]:
             elif kind not in ATOMS:
                 return rows.own(row)
     except UnicodeEncodeError:
-        return rows.own(row)  # which raises an error that names the field
+        return rows.own(row)  # raises an error that names the field
     return row
 
 
@@ -190,7 +190,7 @@ def columns_given(stream_rows: StreamRows, batch: Any) -> Columns:
     """Returns a batch as columns, in the order of the stream's fields.
 
     Args:
-        stream_rows: of the stream; checks the values.
+        stream_rows: checks the values for the stream.
         batch: a `TupleBatch`; columns in the order of the fields; or columns by name: a mapping, or a table or record
             batch of pyarrow. A column is a list or another iterable with an order, or an array of pyarrow or NumPy,
             whose values become Python's.
@@ -214,7 +214,7 @@ def columns_given(stream_rows: StreamRows, batch: Any) -> Columns:
 
 
 def _in_order(stream_rows: StreamRows, batch: Any) -> Sequence[Any]:
-    """Returns the columns in the order of the fields; those with names are found by them."""
+    """Returns the columns in the order of the fields; named columns are found by name."""
     if type(batch) in ORDINARY:
         return batch  # type: ignore[no-any-return] # a list or a tuple
     names = list(batch) if isinstance(batch, Mapping) else _arrow_names(batch)

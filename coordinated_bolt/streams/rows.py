@@ -1,7 +1,7 @@
-"""Makes a row from what a component emits: a list of values that may travel and that nobody else can change.
+"""Makes a row from emitted values: a list of values that may travel and that nobody else can change.
 
-A row of plain values is checked and used unchanged; only a row that holds something else is copied, value by
-value. A value that cannot travel is refused here, while the line that emitted it is still running.
+A row of plain values is checked and used unchanged; only a row with other values is copied, value by value. A value
+that cannot travel is refused here, while the line that emitted it is still running.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEXT = {str}
 
 
 class StreamRows:
-    """Checks and copies the rows one component emits on one stream.
+    """Checks and copies the rows that one component emits on one stream.
 
     Args:
         component_id: the component, for messages.
@@ -53,10 +53,10 @@ class StreamRows:
         return ValueError(text)
 
     def listed(self, values: Any) -> list[Any]:
-        """Returns what may be any object as a row, which may have another length than the stream's.
+        """Returns an emitted object as a list, whose length is not checked yet.
 
         Raises:
-            ValueError: it has no order, or is not iterable and no record of the stream.
+            ValueError: the object has no order, or is neither iterable nor a record of the stream.
         """
         row = row_of(values, self._spec.fields)
         if row is not None:
@@ -112,7 +112,7 @@ class StreamRows:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of a row's values."""
+        """The names of a row's values."""
         return self._spec.fields
 
     def _own_column(self, rows: list[list[Any]], position: int) -> None:
@@ -142,7 +142,7 @@ def listed(component_id: str, rows: Iterable[Any]) -> list[Any]:
     """Returns the rows given to `emit_all` as a list.
 
     Raises:
-        ValueError: they are text, a mapping or a set.
+        ValueError: the rows are text, a mapping or a set.
     """
     if type(rows) not in ORDINARY and is_unordered(rows):
         raise ValueError(

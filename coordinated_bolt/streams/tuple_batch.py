@@ -12,10 +12,10 @@ from state.printable import counted
 
 
 class TupleBatch(Received):
-    """Tuples that one task sent on one stream for one attempt, and that arrived together; only the framework makes it.
+    """Tuples from one task on one stream for one attempt that arrived together; only the framework makes it.
 
-    Where one batch ends and the next begins means nothing: it depends on sizes, and on the engine. A bolt may keep a
-    batch, and change the lists it gets: nobody else has them.
+    The boundaries between batches mean nothing: they depend on sizes, and on the engine. A bolt may keep a batch, and
+    change its lists: nobody else has them.
     """
 
     __slots__ = ("_columns", "_rows")
@@ -37,7 +37,7 @@ class TupleBatch(Received):
         return self.columns()[position]
 
     def columns(self) -> list[list[Any]]:
-        """Returns the values of every field, in the order of the fields; the same lists whenever it is called."""
+        """Returns the values of every field, in the order of the fields; every call returns the same lists."""
         if self._columns is None:
             self._columns = Columns.of_rows(list(self._rows), len(self.origin.fields))
         return self._columns.lists
@@ -49,8 +49,7 @@ class TupleBatch(Received):
     def to_arrow(self) -> Any:
         """Returns the columns as a record batch of pyarrow.
 
-        pyarrow infers their types from the values, and raises an error of its own if those of a column have no type in
-        common.
+        pyarrow infers their types from the values, and raises its own error if a column's values have no common type.
 
         Raises:
             TopologyError: pyarrow is not installed where the task runs.
@@ -72,7 +71,7 @@ class TupleBatch(Received):
             yield Tuple(row, self.origin)
 
     def __getitem__(self, place: int) -> Tuple:
-        """Returns one tuple, to be refused with `dead_letter` for example."""
+        """Returns one tuple, for instance to refuse it with `dead_letter`."""
         if isinstance(self._rows, Columns):
             return Tuple([column[place] for column in self._rows.lists], self.origin)
         return Tuple(self._rows[place], self.origin)

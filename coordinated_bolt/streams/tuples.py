@@ -11,7 +11,7 @@ from state.printable import one_line
 
 
 class TupleOrigin:
-    """What all tuples of one attempt from one task on one stream share.
+    """The common origin of all tuples of one attempt from one task on one stream.
 
     In a plain topology the attempt is None, and all tuples of the task on the stream share one origin. Metrics count
     them under its `name`.
@@ -38,7 +38,7 @@ class TupleOrigin:
         self.index.update((position, position) for position in range(len(fields)))
 
     def of(self, attempt: TransactionAttempt) -> TupleOrigin:
-        """Returns the same origin for another attempt; cheaper than a new one."""
+        """Returns the same origin for another attempt; cheaper than constructing one."""
         origin = TupleOrigin.__new__(TupleOrigin)
         origin.attempt = attempt
         origin.fields, origin.index = self.fields, self.index
@@ -54,7 +54,7 @@ class TupleOrigin:
 
 
 class Received:
-    """What a bolt receives from one task on one stream: a `Tuple`, or a `TupleBatch`.
+    """The base of what a bolt receives from one task on one stream: `Tuple` and `TupleBatch`.
 
     Attributes:
         origin: the attempt, sender and stream; the properties below read it.
@@ -96,7 +96,7 @@ class Received:
 
     @property
     def stream_id(self) -> str:
-        """Stream it was emitted on."""
+        """Stream on which it was emitted."""
         return self.origin.stream_id
 
 

@@ -1,5 +1,5 @@
-"""What travels between the tasks of batches: frames and blocks, their edges, and the outbox that sends them.
+"""The transport between the tasks of batches: frames and blocks, their edges, and the outbox that sends them.
 
-Bytes and their digests, known by task ids only: nothing here knows components, wirings or bolts. `completeness` decides
-whether everything has arrived.
+It knows only bytes, digests and task ids, not components, wirings or bolts. `completeness` decides whether everything
+has arrived.
 """

@@ -1,10 +1,10 @@
-"""Blocks: all that one task sends another in a wave. This is the only module that knows their form.
+"""Blocks: everything that one task sends another in a wave. Only this module knows their format.
 
-A block holds the frames of every attempt and two vectors over the attempts' places: which of them the sender has
-reported, and how many tuples each was sent. Zeros take a bit, and nothing is done for them. The receiver compares
-counts and computes edges per attempt, from the frames; a block says nothing of edges.
+A block holds the frames of every attempt and two vectors over the attempts' places: which attempts the sender has
+reported, and how many tuples it has sent for each. Zeros take one bit, and no work. The receiver compares counts and
+computes edges per attempt, from the frames; a block has no edges.
 
-A wave with much to send is cut into several blocks, at any frame; the places in them say what belongs together.
+A large wave is cut into several blocks, at any frame; the places show which frames belong together.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 
 BLOCK_BYTES = 8 * 1024 * 1024
-"""A task sends what it holds for all targets once that is more than this."""
+"""A task sends its held frames for all targets once they exceed this size."""
 BLOCK_BYTES_MAX = 64 * 1024 * 1024
-"""No block gets longer than this by another frame, because a receiver refuses more than the codec's `MAX_BYTES`."""
+"""No further frame may make a block longer than this, because a receiver refuses more than the codec's `MAX_BYTES`."""
 
 
 REPORT_BYTES = 256
-"""A report without tuples is no longer than this, unless the wave has more than 2,000 attempts."""
+"""A report without tuples is shorter than this, unless the wave has more than 2,000 attempts."""
 
 
 SendFrame = Callable[[SealedFrame], None]
 
 
 class PlacedFrame(NamedTuple):
-    """A frame of one attempt, as a receiver has it.
+    """A frame of one attempt, on the receiver's side.
 
     Attributes:
         sender: task id of the sender.
@@ -56,8 +56,8 @@ class BlockContent(NamedTuple):
     """The content of a block from one task to another.
 
     Attributes:
-        reported: bit n says that the sender has reported the attempt at place n.
-        counts: place -> number of tuples, where that is not 0.
+        reported: bit n means that the sender has reported the attempt at place n.
+        counts: place -> number of tuples, without zeros.
         frames: the frames.
     """
 
@@ -66,7 +66,7 @@ class BlockContent(NamedTuple):
     frames: PlaceFrames
 
     def to_payload(self) -> bytes:
-        """Returns it as bytes."""
+        """Returns the content as bytes."""
         counted = sum(1 << place for place in self.counts)
         counts = [self.counts[place] for place in sorted(self.counts)]
         columns = [list(column) for column in zip(*self.frames, strict=True)] or [[], [], []]
@@ -77,7 +77,7 @@ class BlockContent(NamedTuple):
         """Inverse of `to_payload`.
 
         Raises:
-            CodecError: the payload is not that of a block.
+            CodecError: the payload is not a block's.
         """
         try:
             packed_reported, packed_counted, tuple_counts, places, sequences, payloads = unpack(payload)
@@ -96,12 +96,12 @@ _read_once = lru_cache(maxsize=512)(BlockContent.from_payload)
 
 
 def _content_of(payload: bytes) -> BlockContent:
-    """Returns the content of a block; the many that a task sends to targets it has nothing for are equal."""
+    """Returns the content of a block; the many blocks to targets without tuples are equal, so they are cached."""
     return _read_once(payload) if len(payload) <= REPORT_BYTES else BlockContent.from_payload(payload)
 
 
 class _Held:
-    """What is held for one target of one task."""
+    """The frames and counts held for one target of one task."""
 
     __slots__ = ("byte_count", "counts", "frames")
 
@@ -112,10 +112,10 @@ class _Held:
 
 
 class BlockWriter:
-    """The `Carrier` between processes: collects what tasks send and makes blocks of it (executor, one per wave).
+    """The `Carrier` between processes: collects frames and counts of tasks and makes blocks (executor, one per wave).
 
     Args:
-        wave: the attempts.
+        wave: the attempts of the wave.
         send: takes the blocks when `flush` is called, or earlier if one gets too long.
 
     Attributes:
@@ -151,13 +151,13 @@ class BlockWriter:
                 self._held_for(sender, target).counts[place] = each.tuple_count
 
     def report_nothing(self, places: int, sender: int, targets: Iterable[int]) -> None:
-        """Reports to every target that it was sent nothing for attempts; a bit for the place of each."""
+        """Reports to every target that it was sent nothing for attempts, given as bits by place."""
         if sender not in self._targets:
             self._targets[sender] = tuple(targets)
         self._reported[sender] = self._reported.get(sender, 0) | places
 
     def flush(self) -> None:
-        """Sends what is held; a target that was sent nothing gets the report alone."""
+        """Sends all held frames and counts; a target without tuples gets only the report."""
         for sender in sorted({*self._held, *self._reported}):
             reported, held = self._reported.get(sender, 0), self._held.get(sender, {})
             nothing = BlockContent(reported, {}, []).to_payload()
@@ -183,12 +183,12 @@ class BlockWriter:
 
 
 class Arrived(NamedTuple):
-    """What has arrived for one attempt at one task.
+    """The input that has arrived for one attempt at one task.
 
     Attributes:
-        frames: of all senders, by sender and sequence.
+        frames: the frames of all senders, ordered by sender and sequence.
         reporters: the senders that have reported.
-        counts: sender -> number of tuples it says it has sent, where that is not 0.
+        counts: sender -> number of tuples it has reported as sent, without zeros.
         repeats: (sender, number of tuples) of reports after a sender's first.
     """
 
@@ -199,7 +199,7 @@ class Arrived(NamedTuple):
 
 
 class _Place:
-    """What has arrived for one attempt, while blocks are read."""
+    """The input that has arrived for one attempt, while blocks are read."""
 
     __slots__ = ("counts", "frames", "repeats")
 
@@ -216,7 +216,7 @@ class Inbox:
     and they fail.
 
     Args:
-        packed_blocks: what the task has read, in any order.
+        packed_blocks: the blocks that the task has read, in any order.
         wave: the attempts of the wave.
     """
 
@@ -235,7 +235,7 @@ class Inbox:
         self._reported_by_all = reduce(and_, self._reported.values(), -1)
 
     def take(self, attempt: TransactionAttempt) -> Arrived:
-        """Removes and returns what has arrived for an attempt; its frames are in order, however they arrived."""
+        """Removes and returns the input of an attempt; frames are in order, however they arrived."""
         place = self._wave.places.get(attempt)
         if place is None:
             return Arrived()
@@ -248,14 +248,14 @@ class Inbox:
         return Arrived(sorted(found.frames), reporters, found.counts, found.repeats)
 
     def empty_places(self, senders: frozenset[int]) -> int:
-        """Returns a bit for each attempt that these senders, and no others, have reported, and nobody sent a tuple."""
+        """Returns bits, one set for each attempt without tuples that exactly these senders have reported."""
         if senders != self._senders:
             return 0
         every_place = (1 << len(self._wave.attempts)) - 1
         return self._reported_by_all & every_place & ~sum(1 << place for place in self._places)
 
     def waiting(self, attempt: TransactionAttempt) -> Sequence[PlacedFrame]:
-        """Returns the frames of an attempt that was not taken yet, and leaves them here."""
+        """Returns the frames of an attempt that was not taken yet, without taking them."""
         found = self._places.get(self._wave.places.get(attempt, -1))
         return () if found is None else found.frames
 

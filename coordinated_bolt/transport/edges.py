@@ -1,12 +1,12 @@
 """Edges of the ack tree, addressed by content.
 
-There is one edge per (attempt, sender, target). Its id is the sum of a hash of each of its frames: of the attempt, both
-tasks, the frame's place among the others, its number of tuples and the bytes themselves. The sender puts the id into
-the tree; the receiver computes its own from what it read. The two cancel only if the target has read exactly what the
-sender has sent: a frame that is lost, doubled, altered or filed under another attempt leaves the tree open.
+There is one edge per (attempt, sender, target). Its id is the sum of its frames' hashes; each hash covers the attempt,
+both tasks, the frame's sequence number, its number of tuples and its bytes. The sender puts the id into the tree; the
+receiver computes its own from the bytes it has read. The two cancel only if the target has read exactly what the sender
+has sent: a frame that is lost, doubled, altered or filed under another attempt leaves the tree open.
 
-Where nothing was sent there is no edge, which counts as 0. That needs no proof of its own: a receiver that has read
-something all the same has an edge, and so has a sender whose tuples were lost.
+Where nothing was sent there is no edge, which counts as 0. That is safe: a receiver that has read something anyway has
+an edge, and so does a sender whose tuples were lost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class EdgeDigest:
         self.frame_count += 1
 
     def edge_id(self) -> int:
-        """Returns the 64-bit id of the edge with the frames so far, 0 if there are none."""
+        """Returns the 64-bit id of the edge for the frames so far, 0 if there are none."""
         return self._sum % _ID_RANGE
 
 

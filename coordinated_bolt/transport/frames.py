@@ -1,8 +1,8 @@
-"""Frames: the tuples of one attempt from one task to another, in few large pieces; and how bytes are sealed.
+"""Frames: the tuples of one attempt from one task to another, in few large pieces; and the sealing of bytes.
 
-On one process frames travel as they are, one by one (see `SingleFrames`); between processes those of a whole wave
-travel together (see `blocks`). Whatever crosses a process is sealed: a fixed header, which names the receiver, a
-checksum and the payload.
+Within a process frames travel unsealed, one by one (see `SingleFrames`); between processes those of a whole wave travel
+together (see `blocks`). All bytes between processes are sealed: a fixed header, which names the receiver, a checksum
+and the payload.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PAYLOAD_START = _HEADER.size + _CHECKSUM.size
 
 
 class WaveId(NamedTuple):
-    """What a sealed frame belongs to.
+    """The wave to which a sealed frame belongs.
 
     Attributes:
-        number: of a plain topology's wave in its run, from 1; 0 for a wave of attempts.
+        number: number of a plain topology's wave in its run, from 1; 0 for a wave of attempts.
         draw_id: 64 bits that distinguish the wave from all others: the digest of its attempts, see `WaveAttempts`, or
             random ones, which also seed a plain wave's bolts.
     """
@@ -39,10 +39,10 @@ class WaveId(NamedTuple):
 
 
 class FrameKind(IntEnum):
-    """What a frame carries. Only the first two travel unsealed."""
+    """The content of a frame. Only the first two travel unsealed."""
 
     REGULAR = 1
-    """Tuples: a list of stretches [stream index, rows], where the rows may be held as columns."""
+    """Tuples: a list of stretches [stream index, rows]; the rows may be columns."""
     COORD = 2
     """How many tuples the sender sent to the target for the attempt."""
     BLOCK = 3
@@ -54,9 +54,9 @@ class FrameKind(IntEnum):
     MESSAGES = 6
     """Messages of a plain topology; see `message_packer`."""
     FAILURE = 7
-    """An exception of a plain topology's user code, on its way to the driver."""
+    """An exception of a plain topology's user code, sent to the driver."""
     METRICS = 8
-    """The metrics of a plain topology's bolt task, on their way to the driver."""
+    """The metrics of a plain topology's bolt task, sent to the driver."""
 
 
 class Frame(NamedTuple):
@@ -67,7 +67,7 @@ class Frame(NamedTuple):
         sender: task id of the sender.
         sequence: position among the frames of this attempt from this sender to this target, from 0.
         target: task id of the receiver.
-        kind: what the payload holds.
+        kind: the kind of the payload.
         payload: content, packed by the codec.
     """
 
@@ -80,7 +80,7 @@ class Frame(NamedTuple):
 
 
 class SealedFrame(NamedTuple):
-    """What one task sends another, or the driver, in a wave, unpacked but for its payload.
+    """A frame from one task to another, or to the driver, in a wave; only its payload is still packed.
 
     Sealed frames sort as bytes by (wave, sender, sequence).
 
@@ -89,7 +89,7 @@ class SealedFrame(NamedTuple):
         sender: task id of the sender.
         sequence: position among the frames of the wave from this sender to this target, from 0.
         target: task id of the receiver.
-        kind: what the payload holds.
+        kind: the kind of the payload.
         payload: content, packed by the codec.
     """
 
@@ -120,7 +120,7 @@ def open_frame(packed: bytes) -> SealedFrame:
 
     Raises:
         CodecError: the frame is truncated, or one of its bytes has changed.
-        ValueError: it is of no kind that there is.
+        ValueError: the frame's kind is unknown.
     """
     if len(packed) < _PAYLOAD_START:
         raise CodecError(f"frame of {counted(len(packed), 'byte')} is shorter than its header")

@@ -1,8 +1,8 @@
-"""What one task sends for one attempt: rows, collected per target, counted and framed.
+"""The outbox of one task for one attempt: collects rows per target, counts and frames them.
 
-This is the sending half of coordination by counting: `close` reports to every task downstream how
-many tuples it was sent, zero included, and returns the edges for the ack tree. A `Carrier` takes frames and counts to
-the targets. A target that is sent nothing costs nothing here.
+This is the sending half of coordination by counting: `close` reports to every task downstream how many tuples it was
+sent, zero included, and returns the edges for the ack tree. A `Carrier` takes frames and counts to the targets. A
+target without tuples costs nothing here.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it bef
 
 
 class Sent(NamedTuple):
-    """How much one target was sent for one attempt."""
+    """The number of frames and tuples sent to one target for one attempt."""
 
     frame_count: int
     tuple_count: int
 
 
 class Carrier(Protocol):
-    """Takes what tasks send to the tasks downstream; each engine has its own."""
+    """Takes frames and counts for tasks downstream; each engine has its own."""
 
     def carry(self, attempt: TransactionAttempt, sender: int, target: int, *, sequence: int, payload: bytes) -> None:
-        """Takes a frame; `sequence` is its position among those of the attempt from sender to target."""
+        """Takes a frame; `sequence` is its position among the attempt's frames from sender to target."""
 
     def report(
         self, attempt: TransactionAttempt, sender: int, targets: Iterable[int], sent: Mapping[int, Sent]
     ) -> None:
-        """Tells every target how many tuples it was sent, once per attempt; those not in `sent` were sent none."""
+        """Reports to every target how many tuples it was sent, once per attempt; none if it is not in `sent`."""
 
 
 class RowOutbox(Protocol):
-    """Sends the rows of one task for one attempt, and knows how they travel."""
+    """Sends the rows of one task for one attempt, by its own transport."""
 
     @property
     def transferred(self) -> Mapping[int, int]:
@@ -58,10 +58,10 @@ class RowOutbox(Protocol):
         """Sends one row to a target."""
 
     def add_all(self, target: int, stream: int, rows: Rows) -> None:
-        """Sends many rows to a target, held as they are given."""
+        """Sends many rows, a list or columns, to a target."""
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target and returns target -> edge, where tuples were sent; ends sending."""
+        """Sends a report to every target, ends sending, and returns target -> edge, for targets with tuples."""
 
 
 NewOutbox = Callable[[TransactionAttempt], RowOutbox]
@@ -73,11 +73,11 @@ class HeldRows:
     They become frames, see `FramedRows`, or are handed over in memory.
 
     Attributes:
-        attempt: what the rows belong to.
+        attempt: the attempt of the rows.
         sender: task id of the sender.
         target: task id of the receiver.
         stretches: the rows.
-        held: how many of them wait for `flush`, which is called once they are `most`.
+        held: how many rows wait for `flush`, which is called once there are `most`.
     """
 
     __slots__ = ("_rows", "_stream", "attempt", "held", "most", "sender", "stretches", "target")
@@ -98,7 +98,7 @@ class HeldRows:
         return self._rows
 
     def extend(self, stream: int, rows: Rows) -> None:
-        """Adds rows, held as they are given; columns get a stretch of their own."""
+        """Adds rows, a list or columns; columns get a separate stretch."""
         if isinstance(rows, Columns):
             add_columns(self.stretches, stream, rows)
             self._stream = -1
@@ -107,7 +107,7 @@ class HeldRows:
         self.held += len(rows)
 
     def flush(self) -> None:
-        """Sends what is held, where that goes in parts."""
+        """Sends the held rows, if rows are sent in parts."""
 
     def close(self) -> int:
         """Sends all rows and returns the edge, 0 if there are none.
@@ -149,7 +149,7 @@ class FramedRows(HeldRows):
         return self._digest.edge_id()
 
     def sent(self) -> Sent:
-        """Returns how much was sent so far."""
+        """Returns the numbers of frames and tuples sent so far."""
         return Sent(self._digest.frame_count, self._digest.tuple_count)
 
     def _send_rows(self, stretches: list[Stretch], tuple_count: int) -> None:
@@ -175,7 +175,7 @@ class FrameOutbox:
     Args:
         attempt: the attempt.
         sender: task id of the sender.
-        targets: every task downstream that gets frames, and a report.
+        targets: every task downstream that gets frames and a report.
         carrier: takes each finished frame, and the report.
         frame_tuples: most tuples in a frame; 1 sends each tuple when it is emitted.
         handed: takes the rows for each other task downstream.
@@ -211,7 +211,7 @@ class FrameOutbox:
             box.flush()
 
     def add_all(self, target: int, stream: int, rows: Rows) -> None:
-        """Sends many rows to a target; what is emitted as a batch also arrives as one if frames hold one tuple each."""
+        """Sends many rows to a target; columns stay together even if frames hold one tuple each."""
         box = self._boxes.get(target) or self._box(target)
         portion = max(box.most, FRAME_TUPLES) if isinstance(rows, Columns) else box.most
         for start in range(0, len(rows), portion):
@@ -220,7 +220,7 @@ class FrameOutbox:
                 box.flush()
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target; returns target -> edge id, where tuples were sent."""
+        """Sends a report to every target; returns target -> edge id, for targets that were sent tuples."""
         if not self._boxes:  # most attempts of many tasks send nothing
             self._is_closed = True
             if self._targets:
@@ -282,7 +282,7 @@ def check_tuple_size(packed: bytes) -> None:
     """Refuses a packed tuple that no receiver would accept; called where it is emitted (executor, driver).
 
     Raises:
-        CodecError: it is too large.
+        CodecError: the tuple is too large.
     """
     if len(packed) > TUPLE_BYTES_MAX:
         raise CodecError(

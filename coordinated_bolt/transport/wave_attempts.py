@@ -1,6 +1,6 @@
-"""The attempts of a wave in their order; what travels within the wave names each of them by its place.
+"""The attempts of a wave in order; messages within the wave identify each attempt by its place.
 
-Sets of places are bits of one integer: of most attempts there is nothing to report, and a zero takes a bit.
+Sets of places are bits of one integer: most attempts have nothing to report, and a zero takes one bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class WaveAttempts:
     Attributes:
         attempts: the attempts, ascending; an attempt's place is its index.
         places: attempt -> place.
-        key: made of a digest of the attempts; by it a block says whose places it means.
+        key: a digest of the attempts, which identifies the wave that a block's places refer to.
     """
 
     __slots__ = ("attempts", "key", "places")
@@ -44,7 +44,7 @@ def places_in(mask: int) -> Iterator[int]:
 
 
 def mask_to_bytes(mask: int) -> bytes:
-    """Returns it as it travels."""
+    """Returns a set of places as bytes."""
     return mask.to_bytes((mask.bit_length() + 7) // 8, "little")
 
 
@@ -52,6 +52,6 @@ def mask_from_bytes(packed: Any) -> int:
     """Inverse of `mask_to_bytes`.
 
     Raises:
-        TypeError, ValueError: it is something else.
+        TypeError, ValueError: the argument is not bytes.
     """
     return int.from_bytes(packed, "little")

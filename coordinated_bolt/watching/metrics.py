@@ -1,10 +1,10 @@
 """The metrics of every component: tuples in and out, and the time they took.
 
-Counted per stretch of tuples where tuples travel in stretches, otherwise per tuple. Pure: nanoseconds come from a clock
-that the driver passes in, and tasks report them with their attempts.
+Counted per stretch of tuples if tuples travel in stretches, otherwise per tuple. Pure: the driver passes in a clock of
+nanoseconds, and tasks report metrics with their attempts.
 
-Source: org.apache.storm.stats.BoltExecutorStats, SpoutExecutorStats. Differs from Storm: nothing is sampled;
-latencies are sums, to be divided by the corresponding counts.
+Source: org.apache.storm.stats.BoltExecutorStats, SpoutExecutorStats. Differs from Storm: nothing is sampled; latencies
+are sums; divide them by the corresponding counts.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any
 
 BAD_RECORDS_COUNTER = "bad_records"
 REASON_COUNTER = "__bad_record: "
-"""Begins the counters of the kinds of reasons; the driver takes them out of what users see."""
+"""Prefix of the counters of reasons; the driver removes them from the counters that users see."""
 _STREAM_FIGURES = ("emitted", "transferred", "executed", "execute_ns")
-"""The names of the figures by stream."""
+"""The figures kept by stream."""
 _FIGURES = ("finish_ns", "batches", "dead_letters")
-"""The names of the others."""
+"""The other figures."""
 
 
 def no_clock() -> int:
-    """Replaces a clock where nobody reads latencies: they are all 0."""
+    """A clock for when nobody reads latencies, so that all are 0."""
     return 0
 
 
 @dataclass(slots=True)
 class TaskMetrics:
-    """What one task, or several tasks of a component, did for one attempt.
+    """The work of one task, or several tasks of a component, for one attempt.
 
     Attributes:
         emitted: stream id -> tuples emitted.
-        transferred: stream id -> tuples sent, counted once per receiving task; in a failed attempt, only those that
+        transferred: stream id -> tuples sent, counted once per receiving task; in a failed attempt, only tuples that
             had left the task.
         executed: ``source component/stream`` -> tuples executed, without the stretch in which the bolt raised.
         execute_ns: ``source component/stream`` -> time spent executing them, in nanoseconds.
@@ -53,7 +53,7 @@ class TaskMetrics:
     dead_letters: int = 0
 
     def add_emitted(self, stream_id: str, tuple_count: int, sent_count: int) -> None:
-        """Adds tuples that were emitted, and how often they were sent: once per receiving task."""
+        """Adds emitted tuples, and how often they were sent: once per receiving task."""
         try:
             self.emitted[stream_id] += tuple_count
             self.transferred[stream_id] += sent_count
@@ -66,7 +66,7 @@ class TaskMetrics:
         self.execute_ns[stream] = self.execute_ns.get(stream, 0) + duration_ns
 
     def add(self, other: TaskMetrics) -> None:
-        """Adds what another task did."""
+        """Adds another task's work."""
         _add(self.emitted, other.emitted)
         _add(self.transferred, other.transferred)
         _add(self.executed, other.executed)
@@ -93,7 +93,7 @@ class MetricsTable:
 
     def __init__(self) -> None:
         self._columns: dict[tuple[int, str], list[int | None]] = {}
-        self._row_count = 0  # of the columns; the rows added since follow
+        self._row_count = 0  # length of the columns; rows added later follow
         self._added: list[TaskMetrics] = []
 
     def append(self, metrics: TaskMetrics) -> None:
@@ -153,7 +153,7 @@ class MetricsTable:
         return metrics
 
     def _settle(self) -> None:
-        """Makes columns of the rows added: one pass over them for each figure costs a third of a step for each row."""
+        """Turns added rows into columns: one pass per figure costs a third of a step per row."""
         added, self._added = self._added, []
         if not added:
             return
@@ -177,17 +177,17 @@ class MetricsTable:
 
 @dataclass(slots=True)
 class ComponentMetrics:
-    """What one component did in a run, according to the reports.
+    """The work of one component in a run, according to the reports.
 
     Repeated work counts again. Work without a report, such as that of a worker that died, is missing.
 
     Attributes:
-        work: the sum over attempts, or over everything a plain topology did.
-        acked: ``source component/stream`` -> executed tuples of committed attempts; in a plain topology, acked
-            tuples, and for a spout, stream id -> messages that were acked.
+        work: the sum over attempts, or over a whole run of a plain topology.
+        acked: ``source component/stream`` -> executed tuples of committed attempts; in a plain topology, acked tuples,
+            and for a spout, stream id -> acked messages.
         failed: the same for attempts that failed or were dropped; in a plain topology, for failed tuples and messages.
-        ack_ns: plain topologies only, keyed as `acked`: time from receiving a tuple, or emitting a message, to its
-            ack, in nanoseconds.
+        ack_ns: for plain topologies, with the keys of `acked`: time from receiving a tuple, or emitting a message, to
+            its ack, in nanoseconds.
     """
 
     work: TaskMetrics = field(default_factory=TaskMetrics)
@@ -210,14 +210,14 @@ class ComponentMetrics:
         self.failed[stream] = self.failed.get(stream, 0) + 1
 
     def merge(self, other: ComponentMetrics) -> None:
-        """Adds what another task, or another wave, did."""
+        """Adds the work of another task or wave."""
         self.work.add(other.work)
         _add(self.acked, other.acked)
         _add(self.failed, other.failed)
         _add(self.ack_ns, other.ack_ns)
 
     def copied(self) -> ComponentMetrics:
-        """Returns a copy that stays as it is."""
+        """Returns an independent copy."""
         copy = ComponentMetrics()
         copy.merge(self)
         return copy

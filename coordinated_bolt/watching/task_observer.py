@@ -1,4 +1,4 @@
-"""The one way to watch a task: it notifies its observer, observers notify each other, the last one hooks.
+"""The one way to watch a task: it notifies its observer, observers notify each other, and the last one notifies hooks.
 
 Recorders of tests, metrics and counters are observers. `ITaskHook` is for users only; txbatch has no hooks of its own.
 """
@@ -20,7 +20,7 @@ from state.values.own_copy import own_copy
 
 
 class TaskObserver:
-    """Is notified after each step of one task, in order; this base class does nothing.
+    """Notified after each step of one task, in order; this base class does nothing.
 
     Called by tasks of every kind, where the task runs, on its thread. An exception counts as raised by the bolt
     or spout.
@@ -51,20 +51,20 @@ class TaskObserver:
         """
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout has heard that a message is processed; the latency counts from when it emitted the message."""
+        """A spout was notified that a message is processed; the latency counts from the message's emit."""
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout has heard that a message failed or timed out; the latency counts from when it emitted the message."""
+        """A spout was notified that a message failed or timed out; the latency counts from the message's emit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """What tasks of a plain topology are measured with.
+    """The metrics, clock and observer of tasks of a plain topology.
 
     Attributes:
-        metrics: of their component; the tasks count into it.
-        clock: in nanoseconds.
-        observer: notified of each step of the tasks; None if nobody is.
+        metrics: their component's metrics; the tasks count into it.
+        clock: nanoseconds.
+        observer: notified of each step of the tasks; may be None.
     """
 
     metrics: ComponentMetrics = field(default_factory=ComponentMetrics)
@@ -75,16 +75,16 @@ class Meter:
 class HookObserver(TaskObserver):
     """Notifies the engine's observer first, and then the hooks of a context, including any added later.
 
-    Hooks do not hear how a batch ends; engines notify their own observer of that.
+    Hooks are not notified of the end of a batch; engines notify their own observer.
 
     Args:
         observer: the engine's, notified first; None if the engine has none.
-        context: of the task; its hooks are notified second.
+        context: the task's context; its hooks are notified second.
 
     Attributes:
-        observer: the engine's; as long as `hooks` is empty, a task that has much to tell may tell only this one.
+        observer: the engine's; while `hooks` is empty, a task with many notifications may notify only this one.
         hooks: the hooks of the context.
-        watchers: empty as long as there is no one to notify of an emit or execution; a task then pays one truth test.
+        watchers: empty while nobody has to be notified of emits or executions; a task then pays one truth test.
     """
 
     def __init__(self, observer: TaskObserver | None, context: TopologyContext) -> None:

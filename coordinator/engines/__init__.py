@@ -1,1 +1,1 @@
-"""What runs waves: Spark, or this process."""
+"""The engines, which run waves: on Spark, or in this process."""

@@ -1,5 +1,5 @@
-"""The one HTTP layer: what listens, how much of it clients may take, and to whom it answers.
+"""The one HTTP layer: listening sockets, limits on clients, and checks of requests.
 
-The dashboard and the metrics of a run are applications of it. This room knows nothing of either, and is imported only
-where one of the extras `ui` and `metrics` is wanted.
+The dashboard and the metrics of a run use it. It does not know them, and is imported only with one of the extras `ui`
+and `metrics`.
 """

@@ -1,4 +1,4 @@
-"""Lets only reading requests pass, addressed to this server, and tells browsers how little a page may do."""
+"""Passes only read requests addressed to this server, and restricts browsers by security headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Sent with every answer: nothing from other hosts, no inline script or style, no frames, nothing kept."""
+"""Headers of every answer: nothing from other hosts, no inline script or style, no frames, no caching."""
 READING = ("GET", "HEAD")
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]*)?")
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -32,9 +32,9 @@ class Guard:
     this address and read it through the reader's browser (DNS rebinding).
 
     Args:
-        names: host names that requests may be addressed to; None for any.
-        what: is served, for messages.
-        option: of the command, that has it listen elsewhere.
+        names: host names to which requests may be addressed; None for any.
+        what: the name of the served application, for messages.
+        option: the command's option for another address, for messages.
     """
 
     def __init__(self, app: ASGIApp, names: frozenset[str] | None, *, what: str, option: str) -> None:
@@ -59,13 +59,13 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """Returns the name in a Host header, without port and brackets, in lower case; "" if that is not all there is."""
+    """Returns the name in a Host header, without port and brackets, in lower case; "" for an invalid header."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else ""
 
 
 def names_of(host: str) -> frozenset[str] | None:
-    """Returns the names that requests to an address may be addressed to; None for any."""
+    """Returns the host names allowed in requests to a server at an address; None for any."""
     return LOOPBACK_NAMES | {host.lower()} if is_loopback(host) else None
 
 

@@ -22,9 +22,9 @@ STOP_S = 2
 SAID_EVERY_S = 10.0
 NOT_SERVED = "a connection was not served: %s"
 CONNECTIONS_MAX = 64
-"""Open connections; each takes a descriptor, and the process needs some for other things."""
+"""Most open connections; each takes a descriptor, and the process needs some for other purposes."""
 REQUEST_TIMEOUT_S = 10.0
-"""A client that has not sent a whole request after this long is disconnected."""
+"""A client that has not sent a complete request after this long is disconnected."""
 
 
 class LimitedProtocol(H11Protocol):
@@ -50,7 +50,7 @@ class LimitedProtocol(H11Protocol):
 
 
 class LimitedServer(uvicorn.Server):
-    """A server that says in a line what it cannot take, as when descriptors have run out, and continues."""
+    """A server that logs a line if it cannot accept connections, such as without free descriptors, and continues."""
 
     _silent_until_s = 0.0
 
@@ -62,13 +62,13 @@ class LimitedServer(uvicorn.Server):
         error = context.get("exception")
         if not isinstance(error, OSError):
             loop.default_exception_handler(context)
-        elif loop.time() >= self._silent_until_s:  # the loop tries as often as its backlog is long
+        elif loop.time() >= self._silent_until_s:  # the loop tries once for each waiting connection
             self._silent_until_s = loop.time() + SAID_EVERY_S
             _LOG.warning(NOT_SERVED, error.strerror or error)
 
 
 def _answering(app: ASGIApp) -> ASGIApp:
-    """Returns an application that gives up a request for which the system lacks something, without a traceback."""
+    """Returns an application that answers 503, without a traceback, if the system lacks resources for a request."""
 
     async def answered(scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -81,7 +81,7 @@ def _answering(app: ASGIApp) -> ASGIApp:
 
 
 def server_of(app: ASGIApp, *, log_level: str = "warning") -> uvicorn.Server:
-    """Returns a server of an application, to be run on listening sockets; on any thread."""
+    """Returns a server of an application, to run on listening sockets, on any thread."""
     return LimitedServer(
         uvicorn.Config(
             _answering(app),
@@ -101,10 +101,10 @@ def server_of(app: ASGIApp, *, log_level: str = "warning") -> uvicorn.Server:
 
 @contextmanager
 def listening(what: str, host: str, port: int) -> Iterator[socket.socket]:
-    """Yields a socket that listens, for a server.
+    """Yields a listening socket for a server.
 
     Raises:
-        TopologyError: the port is taken or not allowed, or the host is none of this machine's.
+        TopologyError: the port is taken or not allowed, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -124,5 +124,5 @@ def url_of(host: str, listener: socket.socket) -> str:
 
 
 def plain_text(status: int, text: str) -> ASGIApp:
-    """Returns what answers with a text."""
+    """Returns an application that answers with a text."""
     return PlainTextResponse(text, status)

@@ -1,1 +1,1 @@
-"""Spouts, which bring transactions in, as users write them, spouts in memory, and how a run handles each kind."""
+"""Spouts, which bring transactions in: base classes for users, spouts in memory, and a run's handling of each kind."""

@@ -1,4 +1,4 @@
-"""Checks what the methods of a user's spout return; a wrong answer is a `WrongAnswerError` that names its remedy.
+"""Checks the return values of a user's spout; a wrong one is a `WrongAnswerError` that names the remedy.
 
 Positions and notes that would not survive storage unchanged raise a `CodecError`.
 """
@@ -22,9 +22,9 @@ def not_of_this_spout(stored: str, wanted: str, topology_id: str) -> SourceError
     """Returns the error for stored metadata of another kind of spout.
 
     Args:
-        stored: the metadata, for people.
-        wanted: what the spout stores, as in "a micro-batch".
-        topology_id: for the remedy.
+        stored: the metadata, in words.
+        wanted: what the spout stores, such as "a micro-batch".
+        topology_id: the topology's id, for the remedy.
     """
     return SourceError(
         f"topology {topology_id!r} has stored {stored}, which is not {wanted}: it was run with another kind of spout "
@@ -39,7 +39,7 @@ def expect_made(kind: type, method: str, answer: Any) -> Any:
 
 
 def expect_count(answer: Any) -> int:
-    """Returns a number of partitions: an int, or a value such as NumPy's integers that converts to one exactly."""
+    """Returns a number of partitions: an int, or a value that converts to one exactly, such as NumPy's integers."""
     try:
         count = -1 if isinstance(answer, bool) else operator.index(answer)
     except TypeError:
@@ -70,7 +70,7 @@ def expect_tasks(answer: Any, task_count: int) -> Collection[int]:
 
 
 def expect_truth(method: str, answer: Any) -> bool:
-    """Returns a truth value, which None is not: a method without a return statement returns it."""
+    """Returns a truth value; refuses None, which a method without a return statement returns."""
     if not isinstance(answer, bool) and type(answer).__name__ not in ("bool", "bool_"):  # NumPy's is not a bool
         raise WrongAnswerError(f"{method} returned {answer!r}; return True or False")
     return bool(answer)

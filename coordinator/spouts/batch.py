@@ -1,4 +1,4 @@
-"""One attempt to emit, as the driver hands it to engines."""
+"""One attempt to emit, in the form that engines get from the driver."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class Batch(NamedTuple):
     """One attempt to emit.
 
     Attributes:
-        attempt: identifies the batch; what is stored is found under its txid.
-        packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
-        number: what the spout knows the batch by, if that is not the txid: it does not count republished
-            batches, and these keep the number they were first read with.
+        attempt: identifies the batch; its txid is the key of stored data.
+        packed_metadata: the coordinator's metadata: the txid's, as stored, or for an opaque spout the attempt's.
+        number: the spout's own number of the batch, if it differs from the txid: the spout does not count republished
+            batches, and these keep their first number.
         scopes: the partitions to read when an opaque spout reads a quarantined batch again; None reads all.
-        is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
-            stream, the index of the receiver.
-        byte_count: about how much input it reads; 0 if unknown.
+        is_of_letters: the metadata is dead letters to emit: for each the stream, the values and, on a direct stream,
+            the index of the receiver.
+        byte_count: estimated size of its input; 0 if unknown.
     """
 
     attempt: TransactionAttempt

@@ -18,11 +18,11 @@ from state.metadata import RotatingTransactionalState, TransactionalState
 from state.values.own_copy import own_copy
 
 StoredPositions = Mapping[str, Mapping[int, Any]]
-"""Scope -> txid -> metadata of the partitions, as the driver knows it when the wave starts."""
+"""Scope -> txid -> metadata of the partitions, known to the driver at the start of the wave."""
 
 
 def numbered(batch: Batch) -> TransactionAttempt:
-    """Returns the attempt as user code sees it, under the spout's own number of the batch."""
+    """Returns the attempt for user code, with the spout's own number of the batch."""
     return batch.attempt if batch.number is None else TransactionAttempt(batch.number, batch.attempt.attempt_id)
 
 
@@ -31,7 +31,7 @@ class BatchEmitter(ABC):
 
     Args:
         emitter: the user's object.
-        context: of the task.
+        context: the task's context.
         stored: the positions of transactions below the wave.
     """
 
@@ -45,7 +45,7 @@ class BatchEmitter(ABC):
         """Emits this task's share of the batch; called once per attempt, in txid order.
 
         Returns:
-            Scope -> what was cut while emitting and has to be stored.
+            Scope -> the partition's part that was cut while emitting and has to be stored.
         """
 
     def close(self) -> None:
@@ -53,12 +53,12 @@ class BatchEmitter(ABC):
         self._emitter.close()
 
     def _own_partitions(self, count: Any) -> range:
-        """Returns the partitions that the task reads: k, k+n, k+2n, … of task k of n."""
+        """Returns the partitions that the task reads: k, k+n, k+2n, … for task k of n."""
         return range(self._context.task_index, int(count), self._context.task_count)
 
 
 class WholeBatches(BatchEmitter):
-    """Of a transactional spout: the coordinator has cut the whole batch."""
+    """For a transactional spout: the coordinator has cut the whole batch."""
 
     def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         call(self._emitter.emit_batch, numbered(batch), metadata, collector)
@@ -66,7 +66,7 @@ class WholeBatches(BatchEmitter):
 
 
 class PartitionBatches(BatchEmitter):
-    """Of a partitioned spout: what it cuts is stored before the commit phase, and read again exactly."""
+    """For a partitioned spout: its metadata is stored before the commit phase, and a replay reads exactly the same."""
 
     def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions) -> None:
         super().__init__(emitter, context, stored)
@@ -80,7 +80,7 @@ class PartitionBatches(BatchEmitter):
             if state.has_cache(txid):
                 stored = state.get_state(txid, _must_be_stored)
                 if stored is not None:
-                    # its answer, the position again if it shares code with `emit_partition_batch_new`, is not needed
+                    # its return value (the position, if it shares code with `emit_partition_batch_new`) is not needed
                     self._emitter.emit_partition_batch(numbered(batch), collector, partition, own_copy(stored))
                 continue
             cuts[partition_scope(partition)] = self._cut_new(batch, partition, collector)
@@ -118,7 +118,7 @@ def _must_be_stored(txid: int, last: Any) -> Any:
 
 
 class OpaqueBatches(BatchEmitter):
-    """Of an opaque spout: each attempt is cut again, and the commit itself stores the positions that it leaves."""
+    """For an opaque spout: each attempt is cut again, and the commit stores the resulting positions."""
 
     def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions) -> None:
         super().__init__(emitter, context, stored)
@@ -134,7 +134,7 @@ class OpaqueBatches(BatchEmitter):
             by_txid = self._positions.setdefault(scope, {})
             below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
             last = None if below is None else own_copy(by_txid[below])
-            began_from = link_to(last)  # before user code has it, which may change it
+            began_from = link_to(last)  # before user code gets it and may change it
             emitted_before = collector.emitted_count
             position = self._emitter.emit_partition_batch(numbered(batch), collector, partition, last)
             if position is not None:

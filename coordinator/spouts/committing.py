@@ -1,7 +1,7 @@
-"""Spouts that are notified of what is durable, to acknowledge it upstream or to free what a retry would need.
+"""Spouts that are notified of durable transactions, to acknowledge them upstream or to free their input.
 
-They are notified in the driver, after the commit: persist first, then tell. Executors take no part, so a commit can
-never be counted among the tuples of a batch.
+They are notified in the driver, after the commit: persist first, then notify. Executors take no part, so a commit is
+never counted among the tuples of a batch.
 """
 
 from __future__ import annotations
@@ -15,34 +15,35 @@ from state.attempt import TransactionAttempt
 
 
 class SpoutCommitter(ABC):
-    """Hears which transactions are durable. One lives in the driver; its methods are never called in parallel.
+    """Notified of durable transactions. One lives in the driver; its methods are never called in parallel.
 
     An exception from it, even a `FailedException`, undoes no commit. The run ends with it at once, nothing more is
-    published, and the next run begins by telling again.
+    published, and the next run begins by notifying again.
 
-    Source: backtype.storm.transactional.ICommitterTransactionalSpout.Emitter.
-    Differs from Storm: lives in the driver and hears of the commit afterwards instead of taking part in it.
+    Source: backtype.storm.transactional.ICommitterTransactionalSpout.Emitter. Differs from Storm: lives in the driver
+    and is notified after the commit instead of taking part in it.
     """
 
     @abstractmethod
     def commit(self, attempt: TransactionAttempt) -> None:
         """Called when an attempt is as durable as the run has asked, in txid order, at least once for every txid.
 
-        A quarantined batch is notified of when it is republished, under its old txid, and never if it is dropped.
+        For a quarantined batch it is called with the old txid when the batch is republished; if dropped, never.
 
-        See `RunOptions.durability`. A run begins by telling the transactions that earlier runs committed last, because
-        it cannot know whether they got that far. So make it idempotent by ``attempt.txid``, across processes.
+        See `RunOptions.durability`. A run begins by repeating the notifications of the transactions that earlier runs
+        committed last, because it cannot know whether they were made. So make it idempotent by ``attempt.txid``, across
+        processes.
         """
 
     def keep(self, batches: Collection[Any]) -> None:  # noqa: B027 - optional by design
-        """Called before `commit` with the batches that are quarantined now, none by default.
+        """Called before `commit` with the batches that are quarantined now; does nothing by default.
 
-        What was read for them must not be freed: it is read again when they are republished.
+        Their input must not be freed: it is read again when they are republished.
 
         Args:
-            batches: of each, its stored form: the metadata by which the spout's coordinator cut it; of a partitioned
-                spout, number of a partition -> the metadata of its part; of an opaque one, number of a partition ->
-                (position before its part, None at the beginning; position after it).
+            batches: each in its stored form. For a spout whose coordinator cuts: the metadata. For a partitioned spout:
+                partition number -> the metadata of its part. For an opaque one: partition number -> (position before
+                its part, None at the beginning; position after it).
         """
 
     def cleanup_before(self, txid: int) -> None:  # noqa: B027 - optional by design
@@ -56,12 +57,12 @@ class SpoutCommitter(ABC):
 
 
 class ICommitterTransactionalSpout(ABC):
-    """A mixin for the spec of any kind of spout that has to hear what is durable.
+    """A mixin for the spec of any kind of spout that has to be notified of durable transactions.
 
     Attributes:
-        destruction: what the committer destroys of its input, as a clause such as "done files are deleted"; "" if its
-            input can still be read again. A run that destroys input, on Spark or without, waits for durability fsync
-            unless its user names a level: a power cut could otherwise take what that input has contributed.
+        destruction: how the committer destroys its input, as a clause such as "done files are deleted"; "" if its input
+            can still be read again. A run that destroys input, on Spark or without, waits for durability fsync unless
+            its user names a level: otherwise a power cut could take the results of that input.
 
     Source: backtype.storm.transactional.ICommitterTransactionalSpout.
     Differs from Storm: partitioned and opaque spouts may use it too.

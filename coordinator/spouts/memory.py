@@ -39,11 +39,11 @@ from state.errors import SourceError
 from state.troubles import Trouble
 
 Unavailable = Mapping[int, Collection[int]] | Callable[[TransactionAttempt], Collection[int]]
-"""Txid -> partitions that cannot be read in it, or a function of the attempt that returns them."""
+"""Txid -> partitions that are unavailable in it, or a function from the attempt to these partitions."""
 
 
 class _OfMemory(IComponent):
-    """The part that both spouts with partitions share."""
+    """The base of both spouts with partitions."""
 
     _input: MemoryInput
 
@@ -58,10 +58,10 @@ class _OfMemory(IComponent):
 
 
 class MemoryTransactionalSpout(_OfMemory, IPartitionedTransactionalSpout):
-    """Emits rows by partition: every transaction takes `take` rows of each. The input ends when all are read.
+    """Emits rows by partition: every transaction takes `take` rows of each partition. The input ends when all are read.
 
-    A partition's position is the number of its rows that were read. So `take` may change between runs, rows may be
-    appended, and partitions may be added.
+    A partition's position is the number of rows read. So `take` may change between runs, rows may be appended, and
+    partitions may be added.
 
     Args:
         partitions: partition -> rows, or a list of the rows of each; a row is a list or tuple of values.
@@ -166,10 +166,10 @@ class FixedBatchesSpout(ITransactionalSpout):
 
 
 def words_of_batch(metadata: Any) -> list[str]:
-    """Returns which of the batches a transaction is, in words.
+    """Returns the number of a transaction's batch, in words.
 
     Raises:
-        SourceError: it is not the metadata of `FixedBatchesSpout`.
+        SourceError: the metadata is not from a `FixedBatchesSpout`.
     """
     match metadata:
         case [int(number), int(_)]:
@@ -178,7 +178,7 @@ def words_of_batch(metadata: Any) -> list[str]:
 
 
 class _MemoryCoordinator(PartitionedCoordinator):
-    """Of both memory spouts."""
+    """The coordinator of both memory spouts."""
 
     def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
         self._input = contents
@@ -191,7 +191,7 @@ class _MemoryCoordinator(PartitionedCoordinator):
         return self._input.compare(former, self._topology_id)
 
     def is_exhausted(self) -> bool:
-        """Returns whether the transactions that are started but not in the positions read all that is left."""
+        """Returns whether the started transactions that are not in the positions yet read all remaining rows."""
         return max(self._input.batches_left(self._positions()), default=0) <= self.run_so_far.ahead
 
     def progress(self) -> float | None:
@@ -235,7 +235,7 @@ class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
 
 
 class _FixedBatchesCoordinator(SpoutCoordinator):
-    """Its metadata is the number of the batch from 0, and a digest of all batches up to it."""
+    """Cuts one batch per transaction; the metadata is its number, from 0, and a digest of all batches up to it."""
 
     def __init__(self, batches: Sequence[Sequence[Row]]) -> None:
         self._batches = batches
@@ -246,7 +246,7 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         return _taken(self.run_so_far.last) < self._batch_count
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        number = _taken(previous)  # among several inputs, not every txid has a batch of this one
+        number = _taken(previous)  # with several inputs, not every txid has a batch of this one
         return [number, self._digest(number + 1)]
 
     def compare(self, former: FormerInput) -> InputChange | None:
@@ -273,7 +273,7 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         return min(1.0, _taken(self.run_so_far.last) / self._batch_count) if self._batch_count else None
 
     def _digest(self, batch_count: int) -> int:
-        """Returns a digest of the first batches; each is digested once."""
+        """Returns a digest of the first `batch_count` batches; each is digested only once."""
         for batch in self._batches[len(self._digests) - 1 : batch_count]:
             self._digests.append(digest_of_rows(batch, digest_of_rows([[len(batch)]], self._digests[-1])))
         return self._digests[batch_count]
@@ -294,10 +294,10 @@ class _FixedBatchesEmitter(SpoutEmitter):
 
 
 class FeederSpout(BaseSpout):
-    """Emits what `feed` was given, in order, one tuple a call; it never replays anything by itself.
+    """Emits the tuples given to `feed`, in order, one per call; never replays by itself.
 
     Args:
-        fields: of its default stream.
+        fields: the fields of its default stream.
 
     Source: backtype.storm.testing.FeederSpout.
     """
@@ -310,7 +310,7 @@ class FeederSpout(BaseSpout):
         declarer.declare(self._fields)
 
     def feed(self, values: Sequence[Any], message_id: Any = None) -> None:
-        """Queues values, to be emitted when the spout is next asked for a tuple; called where the live spout is."""
+        """Queues values for the spout to emit when it is next asked for a tuple; call it where the live spout is."""
         self._fed.append((list(values), message_id))
 
     def next_tuple(self) -> None:

@@ -1,6 +1,6 @@
-"""The contents of a memory spout, and positions in it: how many rows were taken, not how many batches.
+"""The contents of a memory spout, and positions in it, which count rows and not batches.
 
-So neither appended rows nor another number of rows a transaction skips or repeats anything.
+So appended rows, or another number of rows per transaction, neither skip nor repeat any row.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class MemoryPosition:
-    """The last batch that was cut of a partition.
+    """A partition's position: the last batch that was cut from it.
 
     Attributes:
         index: its first row.
         amount: its number of rows.
         empty_count: batches without rows since the last row was taken, including this one.
-        digest: of every row up to the end of the batch.
+        digest: digest of every row up to the end of the batch.
 
     Source: backtype.storm.testing.MemoryTransactionalSpoutMeta, which has the first two.
     """
@@ -48,7 +48,7 @@ class MemoryPosition:
         """Restores a position from what `to_plain` returned; None is the start.
 
         Raises:
-            SourceError: `plain` is something else.
+            SourceError: `plain` is not a position.
         """
         match plain:
             case None:
@@ -63,15 +63,15 @@ class MemoryPosition:
         ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[int]:
-        """Returns the position as plain data, to be stored."""
+        """Returns the position as plain data, for storage."""
         return [self.index, self.amount, self.empty_count, self.digest]
 
 
 def words_of(metadata: Any) -> list[str]:
-    """Returns what a transaction read of one partition in words.
+    """Returns the rows that a transaction read from one partition, in words.
 
     Raises:
-        SourceError: it is not the position of a memory spout.
+        SourceError: the metadata is not the position of a memory spout.
     """
     position = MemoryPosition.from_plain(metadata, 0, "")
     return [f"rows {position.index + 1:,} to {position.end:,}" if position.amount else "no rows"]
@@ -84,7 +84,7 @@ class MemoryInput:
         spout: the spout, for messages.
         partitions: partition -> rows, or a list of the rows of each.
         fields: names of a row's values.
-        take: rows that a transaction takes of each partition.
+        take: rows that a transaction takes from each partition.
         empty_batches: number of empty transactions that follow when all rows are read.
 
     Raises:
@@ -145,12 +145,12 @@ class MemoryInput:
         ]
 
     def progress(self, positions: Sequence[MemoryPosition]) -> float | None:
-        """Returns the part of all batches that is read, None if there are none."""
+        """Returns the fraction of all batches that is read, None if there are none."""
         total = sum(self.batches_left([MemoryPosition()] * len(self.partitions)))
         return max(0.0, 1.0 - sum(self.batches_left(positions)) / total) if total else None
 
     def compare(self, former: FormerInput, topology_id: str) -> InputChange:
-        """Compares the rows that were read; later rows, new partitions and `take` may change."""
+        """Compares the rows that were read; further rows, added partitions and another `take` are not changes."""
         if former.is_same:
             return InputChange()
         changed, impossible = [], []
@@ -175,7 +175,7 @@ class MemoryInput:
 
 
 def digest_of_rows(rows: Sequence[Row], before: int = 0) -> int:
-    """Returns the digest of rows that follow others; it does not depend on how they are cut into batches."""
+    """Returns the digest of rows after others with digest `before`; it does not depend on the cut into batches."""
     digest = before
     for row in rows:
         digest = digest64(b"%016x" % digest, pack(list(row)))
@@ -188,7 +188,7 @@ def digest_of(rows: Any) -> str:
 
 
 def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of a row's values; anything but a list of at least one name is refused."""
+    """Returns the names of a row's values; refuses anything but a list of at least one name."""
     if isinstance(fields, str) or not names_in(fields):
         raise TopologyError(
             f"fields of {type(spout).__name__} takes a list of names, not {fields!r}; write [{fields!r}]"
@@ -197,7 +197,7 @@ def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    """Returns the rows as lists; each must have one value for every field, and be able to travel."""
+    """Returns the rows as lists; each must have one value for every field, and its values must be able to travel."""
     if not isinstance(rows, Sequence):
         raise wrong(spout, what, rows, "a list of rows")
     for number, row in enumerate(rows):

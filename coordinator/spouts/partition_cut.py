@@ -1,8 +1,8 @@
-"""What an emitter has cut of one partition, linked to what it was cut from, and the scope under which it is stored.
+"""An emitter's cut of one partition, linked to the position it was cut from, and the scope under which it is stored.
 
-The batches of one partition are a chain: each begins where the one below it ends. Within a wave the emitter is the
-only one that knows the chain, and its task may be executed twice with different results. So each cut names what it
-began from, and the run accepts it only if that is where the batch below, as it was accepted, has ended.
+The batches of one partition are a chain: each begins where the one below it ends. Within a wave only the emitter knows
+the chain, and its task may be executed twice with different results. So each cut names its start, and the run accepts
+it only if the accepted batch below has ended there.
 
 Source: found by simulation; two ackers that read two executions of one emitter task let a row pass twice.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from state.codec import digest64, pack
 
 UNCHAINED = -1
-"""In place of a link: what is stored with a batch and follows from none before it; no link is negative."""
+"""Replaces the link of metadata that does not follow from an earlier batch; real links are never negative."""
 _SCOPE = re.compile(r"partition\.(0|[1-9][0-9]*)")
 
 
@@ -25,8 +25,8 @@ class PartitionCut:
     """One partition's part of a batch.
 
     Attributes:
-        began_from: `link_to` what the emitter was given as `last`.
-        metadata: what the next batch of the partition is cut from; plain data.
+        began_from: `link_to` the value that the emitter got as `last`.
+        metadata: the value from which the partition's next batch is cut; plain data.
     """
 
     began_from: int
@@ -34,7 +34,7 @@ class PartitionCut:
 
 
 def link_to(last: Any) -> int:
-    """Returns a digest of what a batch begins from; None before the first one."""
+    """Returns a digest of the metadata from which a batch begins, None before the first batch."""
     return digest64(pack(last))
 
 
@@ -43,7 +43,7 @@ def partition_scope(partition: int) -> str:
 
 
 def partition_of(scope: str) -> int:
-    """Returns the partition that a scope is of."""
+    """Returns the partition of a scope."""
     return int(scope.removeprefix("partition."))
 
 

@@ -1,9 +1,9 @@
 """The partitioned transactional spout: the input has partitions, each with its own position.
 
-The coordinator fixes only the number of partitions. The first attempt at a txid to be processed cuts each partition
-from where the transaction before left it. What was cut is stored before the commit phase, and every later attempt
-reads exactly that again. (An attempt that fails earlier has published nothing, so the next one may cut differently.)
-Task k of n owns the partitions k, k+n, k+2n, …
+The coordinator fixes only the number of partitions. The first attempt at a txid that is processed cuts each partition
+from where the previous transaction ended. The cut is stored before the commit phase, and every later attempt reads
+exactly the same again. (An attempt that fails earlier has published nothing, so the next one may cut differently.) Task
+k of n owns the partitions k, k+n, k+2n, …
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from state.attempt import TransactionAttempt
 
 
 class PartitionedCoordinator(SpoutCoordinator):
-    """Knows how many partitions there are, of a partitioned or an opaque spout (driver; never called in parallel).
+    """Returns the number of partitions of a partitioned or opaque spout (driver; never called in parallel).
 
-    Whether the input has ended is asked before a transaction is started, too: one that has ended gets no new one,
-    however often a run is started. With ``run_so_far.ahead`` a spout tells how many of the transactions started so far
-    will still read; one that looks only at ``run_so_far.positions`` has some empty transactions at the end.
+    `is_exhausted` is also called before a transaction is started: an exhausted input gets no new one, however often a
+    run is started. Transactions that have started but not read yet are counted in ``run_so_far.ahead``; a spout that
+    uses only ``run_so_far.positions`` has some empty transactions at the end.
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator and
-    IOpaquePartitionedTransactionalSpout.Coordinator.
-    Differs from Storm: of an opaque spout, too, the number of partitions is determined here, once an attempt. In Storm
-    every emitter task asks for itself, and two tasks that see different numbers read a partition twice or not at all.
+    IOpaquePartitionedTransactionalSpout.Coordinator. Differs from Storm: for an opaque spout too, the number of
+    partitions is determined here, once per attempt. In Storm every emitter task asks by itself, and two tasks that see
+    different numbers read a partition twice or not at all.
     """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
         """Returns the current number of partitions.
 
-        A transaction of a partitioned spout keeps the number it was first given; an opaque spout is asked again for
-        every attempt. A partition beyond that number takes no part in it and keeps its position until it is back.
+        A transaction of a partitioned spout keeps its first number; an opaque spout is asked again for every attempt. A
+        partition beyond that number is not read, and keeps its position until it is back.
         """
 
     def first_positions(self) -> Mapping[int, Any]:
@@ -46,7 +46,7 @@ class PartitionedCoordinator(SpoutCoordinator):
         Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
         and again after a `FailedException`. The answer is stored at once, before anything is cut, so every attempt and
         every later run begins there, even if this run dies before its first transaction. A partition that is left out
-        begins from None; what is returned for one that has a position in `run_so_far` is ignored.
+        begins from None; a position for a partition that already has one in `run_so_far` is ignored.
         """
         return {}
 
@@ -54,7 +54,7 @@ class PartitionedCoordinator(SpoutCoordinator):
         return True
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
-        """Returns the number of partitions, which is a transaction's metadata; not to be overridden."""
+        """Returns the number of partitions, which is a transaction's metadata; do not override it."""
         return expect_count(self.number_of_partitions())
 
 
@@ -71,11 +71,11 @@ class PartitionedEmitter(ABC):
         """Cuts and emits a new batch of a partition.
 
         Args:
-            attempt: for which the batch is cut.
+            attempt: the attempt for which the batch is cut.
             collector: emits the tuples.
-            partition: from 0.
-            last: metadata of the partition's previous batch; for the first what
-                `PartitionedCoordinator.first_positions` has given, or None.
+            partition: the partition's number, from 0.
+            last: metadata of the partition's previous batch; for the first batch, the position from
+                `PartitionedCoordinator.first_positions`, or None.
 
         Returns:
             Metadata from which this batch can be read again: plain data, not None.
@@ -102,10 +102,10 @@ class IPartitionedTransactionalSpout(SpoutSpec):
         """Makes an emitter (executor, once per task and wave)."""
 
     def describe(self, partition: int, metadata: Any) -> Sequence[str]:
-        """Returns what a transaction read of a partition; see `ITransactionalSpout.describe`.
+        """Describes the input that a transaction read from a partition; see `ITransactionalSpout.describe`.
 
         Args:
-            partition: from 0.
-            metadata: what the emitter has returned.
+            partition: the partition's number, from 0.
+            metadata: the metadata that the emitter has returned.
         """
         return ()

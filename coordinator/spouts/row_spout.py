@@ -1,7 +1,7 @@
 """A spout whose rows are read by Spark: its tasks are fed with partitions of a DataFrame.
 
-The coordinator cuts transactions as any other does. What an ordinary emitter reads by itself, this one is
-handed: the engine makes a DataFrame of each transaction and runs the spout's tasks over its partitions.
+The coordinator cuts transactions like any other. The emitter does not read by itself but gets its rows: the engine
+makes a DataFrame of each transaction and runs the spout's tasks over its partitions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RowSpout(ITransactionalSpout):
         return RowEmitter(context, self._rows)
 
     def feed(self, rows: Rows) -> None:
-        """Hands over what the next emitter emits; called by the engine on the copy that it was shipped (executor)."""
+        """Sets the rows that the next emitter emits; called by the engine on its shipped copy (executor)."""
         self._rows = rows
 
 
@@ -57,10 +57,10 @@ class Rows(Protocol):
     """One task's rows of one batch."""
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        """Returns the rows, as they are emitted."""
+        """Returns the rows in the form in which they are emitted."""
 
     def tally(self) -> Mapping[str, int]:
-        """Returns what was read, once all rows were; counted with the batch, for the driver to look at."""
+        """Returns counts of the read rows, once all were read; reported to the driver with the batch."""
 
 
 class RowEmitter(SpoutEmitter):
@@ -68,7 +68,7 @@ class RowEmitter(SpoutEmitter):
 
     Args:
         context: the task.
-        rows: this task's rows of the batch; None where there is no Spark to feed it.
+        rows: this task's rows of the batch; None without Spark, which would provide them.
     """
 
     def __init__(self, context: TopologyContext, rows: Rows | None) -> None:

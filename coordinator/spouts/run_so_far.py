@@ -1,4 +1,4 @@
-"""How far a topology is, and what has changed of its input since earlier runs.
+"""How far a topology is, and the changes of its input since earlier runs.
 
 A run that continues on another input must neither skip anything nor read anything twice unless the user accepts it.
 Only the spout can compare inputs, because only it knows what a position means.
@@ -19,12 +19,12 @@ class RunSoFar:
 
     Attributes:
         last_txid: the highest txid that was cut, 0 if there is none; the next one is one higher.
-        last: what was returned for it: the metadata of `initialize_transaction`, or the number of partitions; None if
-            nothing is stored, as at the start of a run of an opaque spout.
+        last: that transaction's metadata from `initialize_transaction`, or number of partitions; None if nothing is
+            stored, as at the start of a run of an opaque spout.
         committed_txid: the last committed txid, 0 if there is none.
-        positions: partition -> what its emitter returned last, committed or not, for partitions that were read.
-        ahead: number of transactions that were started and are not in `positions` yet: they will read further.
-        notes: name -> what earlier runs noted last of that name; see `SpoutCoordinator.notes`.
+        positions: partition -> its emitter's last return value, committed or not, for partitions that were read.
+        ahead: number of transactions that were started but are not in `positions` yet: they will read further.
+        notes: name -> the last note of that name from earlier runs; see `SpoutCoordinator.notes`.
     """
 
     last_txid: int = 0
@@ -36,18 +36,18 @@ class RunSoFar:
 
     @property
     def in_flight(self) -> int:
-        """The number of transactions that were cut and are not committed."""
+        """The number of transactions that are cut but not committed."""
         return self.last_txid - self.committed_txid
 
 
 @dataclass(frozen=True, slots=True)
 class FormerInput(RunSoFar):
-    """How far earlier runs have read, and what they remember of it.
+    """How far earlier runs have read, with their notes and metadata.
 
     Attributes:
-        fingerprint: of the input they ran on.
-        is_same: whether this input has the same fingerprint; then compare only what a fingerprint does not show.
-        pending: metadata of the transactions that were cut and not committed, which are read again as they were cut.
+        fingerprint: the fingerprint of their input.
+        is_same: whether this input has the same fingerprint; then compare only facts that a fingerprint does not cover.
+        pending: metadata of the transactions that were cut but not committed, and will be read again exactly.
     """
 
     fingerprint: str = ""
@@ -57,17 +57,17 @@ class FormerInput(RunSoFar):
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """The differences of an input, one sentence each; without any, the run continues as on the same input.
+    """The differences between two inputs, one sentence each; without any, the run continues as on the same input.
 
     Attributes:
         skipped: parts that were never read and never would be, because they lie before the position.
         again: parts that were read and would be read a second time.
         changed: parts that were read and have changed or are gone; their effect on the state stays.
-        impossible: why a run cannot continue on this input at all.
+        impossible: reasons why a run cannot continue on this input at all.
         notes: name -> a note that replaces the former one once the change is accepted; None forgets it.
-        renamed: parts that hold what was read under another name: the user says whether they are the same, and are not
-            read again, or are read.
-        again_notes: name -> a note that takes the place of that in `notes` if those parts are read again.
+        renamed: parts with content that was read under another name: the user decides whether they are the same parts,
+            which are not read again, or new ones.
+        again_notes: name -> a note that replaces the one in `notes` if the renamed parts are read again.
     """
 
     skipped: tuple[str, ...] = ()

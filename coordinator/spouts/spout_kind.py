@@ -29,7 +29,7 @@ Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitione
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What the two methods of a spout return, and what runs its emitters."""
+    """The classes of a kind of spout: its coordinator, its emitter, and the runner of its emitters."""
 
     coordinator: type
     emitter: type
@@ -46,16 +46,16 @@ _PARTS: Mapping[type, _Parts] = {
 class SpoutKind:
     """One spout, handled as its kind requires; made on the driver and in emitter tasks.
 
-    Its methods call user code and pass on whatever that raises; a factory method that returns something else than it
-    has to raises `WrongAnswerError`.
+    Its methods call user code and pass on its exceptions; a factory method with a wrong return value raises
+    `WrongAnswerError`.
 
     Args:
         spec: the user's spout; the builder has already refused anything else.
 
     Attributes:
-        is_opaque: its emitters cut each attempt again, and what they return is stored with the commit, not before.
-        has_partitions: its emitters cut partitions, whose number is all that the coordinator says.
-        has_committer: the spout is notified of what is durable.
+        is_opaque: its emitters cut each attempt again, and their positions are stored with the commit, not before.
+        has_partitions: its emitters cut partitions; the coordinator only returns their number.
+        has_committer: the spout is notified of durable transactions.
 
     Raises:
         TopologyError: `spec` implements none of the three interfaces.
@@ -73,11 +73,11 @@ class SpoutKind:
 
     @property
     def destruction(self) -> str:
-        """What the spout destroys of its input once that is committed; "" for nothing."""
+        """How the spout destroys its input after the commit; "" if it does not."""
         return str(self._spec.destruction) if self.has_committer else ""
 
     def find_input(self) -> None:
-        """Looks whether there is any input."""
+        """Checks that the input exists."""
         self._spec.find_input()
 
     def fingerprint(self) -> Any:
@@ -99,7 +99,7 @@ class SpoutKind:
         return made
 
     def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
-        """Returns the indexes of the tasks that have a share of a batch (executor); partitions are dealt in turn."""
+        """Returns the indexes of the tasks with a share of a batch (executor); partitions are assigned round robin."""
         if self.has_partitions:
             return range(min(int(metadata), task_count))
         return expect_tasks(self._spec.emitting_tasks(txid, metadata, task_count), task_count)

@@ -1,4 +1,4 @@
-"""The transactional spout: a coordinator that cuts the input, emitters that read what was cut."""
+"""The transactional spout: a coordinator that cuts the input, and emitters that read it."""
 
 from __future__ import annotations
 
@@ -15,60 +15,60 @@ from state.attempt import TransactionAttempt
 
 
 class ComparedInput:
-    """The methods by which a spout's coordinator says what it has read, so that a changed input is noticed."""
+    """The methods by which a spout's coordinator describes the input read, so that a changed input is noticed."""
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
+        """Compares this input with the input of earlier runs; called once, before `resume`, if they have read any.
 
         If the fingerprint has changed, the result decides whether the run may continue on this input: the user has to
-        accept what would be skipped, would be read again, or has changed (``--adopt=…``). If it has not, only what has
-        changed or is impossible counts.
+        accept parts that would be skipped, would be read again, or have changed (``--adopt=…``). With the same
+        fingerprint, only `changed` and `impossible` count.
 
         Returns:
-            The differences. None, the default, means that the spout cannot compare: then another input must be
-            accepted unchecked, and the same one is accepted as it is.
+            The differences. None, the default, means that the spout cannot compare: then the user must accept another
+            input unchecked, and an input with the same fingerprint is accepted without a check.
         """
         return None
 
     def is_empty(self) -> bool:
-        """Returns whether the input certainly has nothing to read; asked once, before `resume`, if nothing was stored.
+        """Returns whether the input is certainly empty; called once, before `resume`, if nothing was stored.
 
-        Such a run is done before Spark starts. By default, and if that takes longer than a look, it is False.
+        Such a run is done before Spark starts. The default is False; return False too if finding out would take long.
         """
         return False
 
     def notes(self, metadata: Any) -> Mapping[str, Any]:
-        """Returns name -> what to remember of a transaction's input after its metadata is forgotten; empty by default.
+        """Returns name -> note, to keep about a transaction's input after its metadata is forgotten; empty by default.
 
-        Called for every transaction that is cut, and at start for those that are stored and not committed. The last
-        note of each name is stored with the commit and kept; `run_so_far` and what `compare` is given hold them all.
+        Called for every transaction that is cut, and at start for those that are stored but not committed. The last
+        note of each name is stored with the commit and kept; `run_so_far` and the argument of `compare` have them all.
 
         Args:
-            metadata: of the transaction.
+            metadata: the transaction's metadata.
         """
         return {}
 
     def position(self, metadata: Any) -> Any:
-        """Returns the part of a transaction's metadata that says what was read; called by ``txbatch verify --refold``.
+        """Returns the part of a transaction's metadata that describes the input; called by ``txbatch verify --refold``.
 
-        Two transactions that have read the same, up to the same place, return equal values. Override it if metadata
-        holds more than that, such as the time of a file.
+        It must be equal for two transactions with the same input, up to the same position. Override it if the metadata
+        has further facts, such as the time of a file.
 
         Args:
-            metadata: of the transaction.
+            metadata: the transaction's metadata.
         """
         return metadata
 
 
 class MeasuredInput:
-    """The methods by which a spout's coordinator says how much it has read, and how much a batch reads."""
+    """The methods by which a spout's coordinator estimates its progress and the size of a batch."""
 
     def progress(self) -> float | None:
-        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown."""
+        """Returns the fraction of the input that is cut, from 0 to 1, for the progress bar; None if unknown."""
         return None
 
     def estimated_bytes(self, metadata: Any) -> int:
-        """Returns about how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
+        """Returns an estimate of a batch's input in bytes, to keep waves within memory; 0 if unknown."""
         return 0
 
 
@@ -76,7 +76,7 @@ class PausableInput:
     """The methods that notify a spout's coordinator of a pause."""
 
     def deactivate(self) -> None:
-        """Called when a pause begins: nothing new is cut until `activate`, while what is in flight commits.
+        """Called when a pause begins: nothing new is cut until `activate`, while transactions in flight commit.
 
         Follows `Coordinator.deactivate`, on the thread of the run. Not called for a pause that ends before the run
         has noticed it.
@@ -87,13 +87,13 @@ class PausableInput:
 
 
 class SpoutCoordinator(ComparedInput, MeasuredInput, PausableInput, ABC):
-    """Decides what belongs to each transaction. One lives in the driver; its methods are never called in parallel.
+    """Cuts the input into transactions. One lives in the driver; its methods are never called in parallel.
 
-    Most spouts need no more than the methods here. The bases hold what else a spout can say of its input.
+    Most spouts need only the methods here. The base classes have further, optional ones about the input.
 
     Attributes:
-        run_so_far: how far the topology is, and what earlier runs have noted. The run sets it before it calls
-            `resume`, and before each method that depends on it.
+        run_so_far: how far the topology is, with the notes of earlier runs. The run sets it before it calls `resume`,
+            and before each method that depends on it.
 
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
     Differs from Storm: there a coordinator must keep count itself, which it cannot do across restarts.
@@ -102,16 +102,16 @@ class SpoutCoordinator(ComparedInput, MeasuredInput, PausableInput, ABC):
     run_so_far: RunSoFar = RunSoFar()
 
     def resume(self) -> None:
-        """Called once, before transactions are cut; `run_so_far` says where earlier runs stopped cutting.
+        """Called once, before transactions are cut; `run_so_far` shows where earlier runs stopped cutting.
 
-        Transactions up to ``run_so_far.last_txid`` are replayed from what is stored; new ones begin after it.
+        Transactions up to ``run_so_far.last_txid`` are replayed from stored metadata; new ones begin after it.
         """
 
     @abstractmethod
     def is_ready(self) -> bool:
         """Returns whether another transaction may be cut now. Called only for txids never cut before.
 
-        `run_so_far` says how far the run is: ``return self.run_so_far.last_txid < 10`` cuts ten, even after a restart.
+        `run_so_far` shows how far the run is: ``return self.run_so_far.last_txid < 10`` cuts ten, even after a restart.
 
         Return False once the input has ended: `is_exhausted` is called only when nothing is in flight, and does not
         stop cutting.
@@ -121,10 +121,10 @@ class SpoutCoordinator(ComparedInput, MeasuredInput, PausableInput, ABC):
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         """Cuts transaction `txid`, once.
 
-        What it returns is stored before anything is emitted, and passed to every attempt at the txid.
+        The returned metadata is stored before anything is emitted, and passed to every attempt at the txid.
 
         Args:
-            txid: of the transaction.
+            txid: the transaction's txid.
             previous: metadata of ``txid - 1``, None for the first.
 
         Returns:
@@ -165,7 +165,7 @@ class SpoutEmitter(ABC):
 
 
 class SpoutSpec(IComponent):
-    """What the specs of all kinds of spout share.
+    """The base of the specs of all kinds of spout.
 
     The object is made on the driver and shipped, so it must pickle; its methods make the live objects. A class that is
     a coordinator too needs no `get_coordinator`: each run then asks a copy of the object.
@@ -176,27 +176,26 @@ class SpoutSpec(IComponent):
         return copy(self)  # type: ignore[return-value] # the builder has refused a spec that is none
 
     def find_input(self) -> None:
-        """Looks whether there is any input (driver, first of all in a run). The default trusts that there is.
+        """Checks that the input exists (driver, first of all in a run). By default does nothing.
 
-        Whatever can be known only by asking the input waits for this call: a topology is also defined where its input
-        is not, by tests, by ``txbatch plan`` and by type checkers.
+        Leave all access to the input to this call: a topology is also defined where its input does not exist, by tests,
+        by ``txbatch plan`` and by type checkers.
 
         Raises:
-            TopologyError: it is not there, so nothing has to be started.
+            TopologyError: the input does not exist, so nothing has to be started.
         """
 
     def fingerprint(self) -> str:
         """Returns one readable line that changes with the input; called once a run, on the driver.
 
-        It is stored with the first write. A later start with another line is refused unless the user accepts what
-        `SpoutCoordinator.compare` reports. The default names the class, which says nothing about the input: override
-        it.
+        It is stored with the first write. A later start with another line is refused unless the user accepts the
+        changes that `SpoutCoordinator.compare` reports. The default names only the class, not the input: override it.
         """
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
 
 def lacks_coordinator(spec: SpoutSpec) -> bool:
-    """Returns whether a spec neither makes a coordinator nor is one."""
+    """Returns whether a spec neither makes a coordinator nor is a coordinator itself."""
     return type(spec).get_coordinator is SpoutSpec.get_coordinator and not isinstance(spec, SpoutCoordinator)
 
 
@@ -211,27 +210,27 @@ class ITransactionalSpout(SpoutSpec):
         """Makes an emitter (executor, once per task and wave)."""
 
     def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
-        """Returns the indexes of the tasks that have a share of a batch; the emitters of the others are not called.
+        """Returns the indexes of the tasks that have a share of a batch; the emitters of other tasks are not called.
 
-        Called where emitters run, on a copy of the shipped spout, for every attempt. It is a function of its arguments,
-        and leaves the metadata as it is. The default returns all tasks. With many tasks and small transactions,
-        tasks that have nothing to emit are most of what a spout costs.
+        Called where emitters run, on a copy of the shipped spout, for every attempt. It must be a function of its
+        arguments, and leave the metadata unchanged. The default returns all tasks. With many tasks and small
+        transactions, tasks without a share are most of a spout's cost.
 
         Args:
-            txid: of the transaction.
-            metadata: of the transaction.
+            txid: the transaction's txid.
+            metadata: the transaction's metadata.
             task_count: how many tasks the spout has.
         """
         return range(task_count)
 
     def describe(self, metadata: Any) -> Sequence[str]:
-        """Returns what a transaction read, in the words of the input, a line each.
+        """Describes the input that a transaction read, in lines of text.
 
         Called by ``txbatch dry-run --txid``, and by ``inspect`` and ``quarantine show`` with ``--factory``, in their
-        process. It is a function of the metadata alone, which opens neither files nor connections. Nothing depends on
-        it, and it is not stored. The default has no words: the metadata itself is shown.
+        process. It must be a function of the metadata alone, without opening files or connections. Nothing depends on
+        it, and it is not stored. By default there are no lines, and the metadata itself is shown.
 
         Args:
-            metadata: of the transaction, as the coordinator made it.
+            metadata: the transaction's metadata, from the coordinator.
         """
         return ()

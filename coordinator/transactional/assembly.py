@@ -51,12 +51,12 @@ def assembled(
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
     Args:
-        topology: to be run.
-        plan: of it.
-        store: holds its state; the server was checked.
-        engine: runs its waves; closed by the caller.
-        options: of the run.
-        around: see there.
+        topology: the topology to run.
+        plan: the topology's plan.
+        store: the topology's state, on a server that was checked.
+        engine: runs the waves; the caller closes it.
+        options: the run's options.
+        around: what the run gets from outside.
         choice: quarantined batches or dead letters to republish, instead of reading the input.
 
     Raises:
@@ -90,10 +90,10 @@ def assembled(
 def refuse_early(
     topology: Topology, plan: Plan, store: RedisStore, options: RunOptions, *, pause: Callable[[float], None]
 ) -> None:
-    """Refuses a start that has no chance before Spark starts, which takes longest (driver, once a run).
+    """Refuses a hopeless start before Spark starts, which takes longest (driver, once a run).
 
-    Another input is compared with the former one here only if nothing that it may find is accepted: the comparison may
-    be long, and a run that can start makes it anyway, later, just before it becomes the owner.
+    A changed input is compared with the former one here only if the user accepts no change at all: the comparison may
+    be long, and a run that can start makes it later anyway, just before it becomes the owner.
 
     Raises:
         StateRefusedError, SourceError: see `Takeover.refuse`.
@@ -121,7 +121,7 @@ def new_coordinator(
     unnotified: Callable[[], Attempts] = tuple,
     quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
-    """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
+    """Connects the machine with its driver, resumes the spout where earlier runs stopped, and notifies observers."""
     run_so_far, has_partitions = _run_so_far(taken), start.kind.has_partitions
     run_spout = RunSpout(start.spout, start.calls, around.clock, run_so_far, has_partitions=has_partitions)
     run_plan = _run_plan(topology, plan, engine, publisher, kind=start.kind, around=around)
@@ -215,7 +215,7 @@ def _run_plan(
 
 
 def _earlier(taken: TakenOver, spout: RunSpout) -> list[TransactionRecord]:
-    """Returns the transactions that earlier runs cut and did not commit, and the last that they committed."""
+    """Returns the transactions that earlier runs cut but did not commit, and the last one they committed."""
     return [
         TransactionRecord(txid, value, spout.estimated_bytes(value), taken.notes.get(txid, {}))
         for txid, value in taken.metadata.coordinator.items()
@@ -223,19 +223,19 @@ def _earlier(taken: TakenOver, spout: RunSpout) -> list[TransactionRecord]:
 
 
 def has_external_effects(topology: Topology) -> bool:
-    """Returns whether a committer changes anything outside declared state, which means to commit one by one."""
+    """Returns whether a committer changes anything outside declared state, so that transactions commit one by one."""
     return any(component.has_external_effects for component in topology.components)
 
 
 def fitting(topology: Topology, options: RunOptions) -> RunOptions:
     """Returns the options, limited to what the topology allows."""
-    may_be_early = not has_external_effects(topology)  # such a commit phase waits until everything lower is committed
+    may_be_early = not has_external_effects(topology)  # external effects wait until everything lower is committed
     early_commit = options.early_commit and may_be_early
     return replace(options, commit_group_max=group_max(topology, options), early_commit=early_commit)
 
 
 def group_max(topology: Topology, options: RunOptions) -> int:
-    """Returns the most transactions of one commit; a spout's committer limits it to the receipts that are kept."""
+    """Returns the largest size of a commit group; with a spout's committer, at most the number of receipts kept."""
     if has_external_effects(topology):
         return 1
     has_committer = SpoutKind(topology.spout.spec).has_committer

@@ -54,14 +54,14 @@ from state.commits.dead_letters import letter_count
 from state.fault_points import reached
 
 BUSY_WAIT_S = 0.5
-"""How long the run waits for the engine while new input could not be sent anywhere."""
+"""How long the run waits for the engine while no wave could start with new input."""
 IDLE_WAIT_S = 0.05
-"""How long it waits while it could: then the spout is asked again."""
+"""How long the run waits for the engine before it asks an idle spout again."""
 CUT_WAIT_S = 0.02
-"""How long it waits while new input could be cut: the next wave then begins with it, and not with the cutting."""
+"""How long the run waits for the engine while it can cut ahead, so that the next wave finds its input already cut."""
 
 CommitLimit = Callable[[int, int], int]
-"""(`currtx`, limit) -> the most transactions of a group that begins there, from 0 to the limit; 0 begins none."""
+"""(`currtx`, limit) -> the most transactions of a group that begins at `currtx`, up to the limit; 0 begins no group."""
 
 
 class Coordinator:
@@ -69,15 +69,15 @@ class Coordinator:
 
     Args:
         machine: makes the decisions.
-        statistics: of the run; kept up to date here.
+        statistics: the run's figures; kept up to date here.
         spout: can be paused and drained, and cuts transactions unless `republished` does.
         notifier: notifies the spout's committer of what is durable.
         engine: runs waves.
         publisher: stores and commits, as the owner of the topology.
         observers: notified of what happens.
         clock: seconds, monotonic.
-        republished: takes the place of the spout's input, if the run reads none.
-        commit_limit: makes groups smaller, or holds them; asked every turn.
+        republished: replaces the spout's input in a run that republishes.
+        commit_limit: makes groups smaller, or holds them back; asked every turn.
 
     Attributes:
         statistics: the figures of the run so far.
@@ -129,7 +129,7 @@ class Coordinator:
         """Runs to the end of the input, or until it is drained.
 
         Raises:
-            UserCodeError, SourceError, StateRefusedError: this transaction ends the run; all lower ones are committed.
+            UserCodeError, SourceError, StateRefusedError: a transaction ends the run; all lower ones are committed.
             ReplayLimitError, TransactionTooLargeError: likewise.
             FencedError: a newer run owns the topology, or it was dropped.
             StateUnreachableError: the store did not answer.
@@ -153,7 +153,7 @@ class Coordinator:
         """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
 
         Args:
-            is_awaited: the caller has nothing more to give until what is committed is released, so a barrier that is
+            is_awaited: the caller has no more input until the committed transactions are released, so a barrier that is
                 not confirmed in time ends the run.
 
         Raises:
@@ -198,7 +198,7 @@ class Coordinator:
     # Events
 
     def _next_event(self) -> RunEvent | ClusterNoted | None:
-        """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
+        """Waits for the next event; if only a barrier is outstanding, for its answer."""
         is_idle = self._machine.is_idle()
         if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
             return self._engine_event(self._wait_s(is_idle=is_idle))

@@ -38,10 +38,10 @@ _LOG = logging.getLogger("txbatch")
 
 
 class EmittingTasks:
-    """Which tasks of the spout have a share of a batch; where emitters run, and again where their edges are checked.
+    """Which tasks of the spout have a share of a batch; used where emitters run and where their edges are checked.
 
     Args:
-        wiring: of any task of the spout.
+        wiring: the wiring of any task of the spout.
     """
 
     def __init__(self, wiring: TaskWiring) -> None:
@@ -57,7 +57,7 @@ class EmittingTasks:
         return found
 
     def idle_places(self, batches: Sequence[Batch]) -> dict[int, int]:
-        """Returns task index -> a bit for each of these batches in which it has no share."""
+        """Returns task index -> bits, one set for each batch in which the task has no share."""
         every_place = (1 << len(batches)) - 1
         idle = dict.fromkeys(range(self._wiring.task_count), every_place)
         for place, batch in enumerate(batches):
@@ -66,14 +66,14 @@ class EmittingTasks:
         return idle
 
     def edges(self, plan: Plan, batch: Batch) -> int:
-        """Returns the XOR of the edges of an attempt's batch tuples, with which its tree begins."""
+        """Returns the XOR of the batch edges of all emitting tasks, with which the attempt's tree begins."""
         edges = 0
         for task_index in self._of_or_all(batch):
             edges ^= batch_edge(batch.attempt, plan.emitter_tasks[task_index], batch.packed_metadata)
         return edges
 
     def may_emit(self, batch: Batch, task_index: int) -> bool:
-        """Returns whether a task has a share of the batch, or the spout raised and the task has to fail of it."""
+        """Returns whether a task must emit: it has a share, or the spout raised an error that the task must report."""
         return task_index in self._of_or_all(batch)
 
     def _of_or_all(self, batch: Batch) -> Collection[int]:
@@ -97,13 +97,13 @@ class EmitterTask:
     """One spout task (executor, one per wave).
 
     Args:
-        wiring: of the task.
+        wiring: the task's wiring.
         carrier: takes what is sent to other tasks.
-        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it; empty without partitions.
+        stored: scope -> txid -> the partitions' metadata that the driver knows; empty without partitions.
         observer: is notified of what the task emits, before the hooks of the topology and its emitter.
-        rows: what a spout over DataFrames emits in its only batch.
+        rows: the rows of the wave's only batch, for a spout over DataFrames.
         new_outbox: makes the outbox of an attempt; by default, one that sends everything.
-        emitting: which tasks have a share, shared with other tasks of the process.
+        emitting: finds the tasks that have a share; used by all tasks of the process.
     """
 
     def __init__(
@@ -145,13 +145,13 @@ class EmitterTask:
         for close in closing:
             try:
                 close()
-            except BaseException as error:  # every batch is emitted, so this must not fail one
+            except BaseException as error:  # every batch is emitted, so closing must not fail one
                 if is_interruption(error):
                     raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> AttemptResult | None:
-        """Emits the task's share of one batch, None if it has none; called in txid order."""
+        """Emits the task's share of one batch and returns the result, None without a share; called in txid order."""
         attempt, component_id, metrics = batch.attempt, self._wiring.component_id, TaskMetrics()
         if self._failed is not None:
             return AttemptResult(attempt, self._failed, metrics={component_id: metrics})
@@ -159,12 +159,12 @@ class EmitterTask:
             self._new_outbox(attempt).close()
             return None
         if self._context.counters:
-            self._context.counters.clear()  # and not another one: a spout may have made contexts of this one
+            self._context.counters.clear()  # cleared, not replaced: a spout may have derived contexts from this one
         outbox = self._new_outbox(attempt)
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         result = AttemptResult(attempt, metrics={component_id: metrics})
         try:
-            self._emitting.of(batch)  # raises what it raised before
+            self._emitting.of(batch)  # raises the spout's error again
             cuts = self._call(batch, unpack(batch.packed_metadata), collector)
             collector.close(is_good=True)
             if letters := collector.letters():
@@ -218,7 +218,7 @@ class EmitterTask:
 
 
 def chained_to(plan: Plan, head_task: int, carrier: Carrier, *, clock: Callable[[], int]) -> ChainedTasks:
-    """Returns the tasks that run after one in its process, ready to run; often there are none."""
+    """Returns the tasks chained to a head task, ready to run in its process; often there are none."""
     wirings = [plan.wirings[task_id] for task_id in plan.chained_to(head_task)]
     return ChainedTasks(wirings, carrier, clock=clock)
 
@@ -233,7 +233,7 @@ def report_chain(
     begin: NoteRunning,
     send: SendReport,
 ) -> None:
-    """Sends the results of a task that has ended an attempt, and of the tasks chained to it, which run now."""
+    """Sends a task's result on an attempt, then runs the tasks chained to it and sends theirs."""
     acker_task = plan.acker_of(attempt.txid)
     send(acker_task, head_task, attempt, result)
     for wiring, chained_result in chained.run(attempt, begin):

@@ -1,4 +1,4 @@
-"""The interface between the coordinator and an engine, commands in and events out; and an engine that starts late."""
+"""The interface between coordinator and engine (commands in, events out), and an engine that starts late."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GroupExecuted:
     Attributes:
         wave_id: the wave of the attempts.
         attempts: the group, ascending.
-        reports: one of each commit task.
+        reports: one from each commit task.
     """
 
     wave_id: int
@@ -47,10 +47,10 @@ class WaveProcessed:
     """The processing phase of a wave has ended; each attempt has its own outcome.
 
     Attributes:
-        wave_id: of the wave.
-        outcomes: what the ackers report of each attempt.
-        executed: groups whose commit phase ran early; may lack some or all that were asked for.
-        seconds: how long it took, 0 if nobody has measured.
+        wave_id: the wave.
+        outcomes: the ackers' result for each attempt.
+        executed: groups whose commit phase ran early; perhaps fewer than were asked for, or none.
+        seconds: the phase's duration; 0 if it was not measured.
     """
 
     wave_id: int
@@ -80,10 +80,10 @@ class GroupCrashed:
 
 @dataclass(frozen=True, slots=True)
 class PhaseWaits:
-    """No task of what was started for these waves runs, as where Spark has no executor; reported repeatedly.
+    """None of these waves' tasks is running, for instance because Spark has no executor; reported repeatedly.
 
     Attributes:
-        wave_ids: of the waves.
+        wave_ids: the waiting waves.
     """
 
     wave_ids: tuple[int, ...]
@@ -91,11 +91,11 @@ class PhaseWaits:
 
 @dataclass(frozen=True, slots=True)
 class ClusterNoted:
-    """How the engine's cluster stands has changed.
+    """The state of the engine's cluster has changed.
 
     Attributes:
-        story: the matter with it, in one line; "" once all is well.
-        lacks_executors: nothing of the run is worked on, because it has no executor.
+        story: what is wrong with the cluster, in one line; "" once all is well.
+        lacks_executors: the run makes no progress, because it has no executor.
     """
 
     story: str = ""
@@ -107,9 +107,10 @@ class FailedByHand:
     """An attempt fails although its phase has succeeded; only `LocalCluster` lets its user do that.
 
     Attributes:
-        attempt: that fails.
+        attempt: the attempt that fails.
         failure: why.
-        executed: its group, whose commit phase has run and was not reported; None to fail the processing phase.
+        executed: the attempt's group, whose commit phase has run but was not reported; None to fail the processing
+            phase.
     """
 
     attempt: TransactionAttempt
@@ -141,8 +142,8 @@ class Engine(Protocol):
     ) -> None:
         """Starts the processing phase of a wave, together with the commit phase of the groups in `early`.
 
-        The engine must refuse state reads of these committers, because transactions below their group may not be
-        committed yet. An engine may ignore `early`.
+        The engine must refuse state reads by these committers, because transactions below their group may be
+        uncommitted. An engine may ignore `early`.
 
         Args:
             wave_id: chosen by the coordinator, different for each wave.
@@ -155,16 +156,16 @@ class Engine(Protocol):
         """Starts the commit phase of some attempts of a processed wave.
 
         Args:
-            wave_id: of the attempts.
+            wave_id: the wave of the attempts.
             attempts: consecutive, ascending.
             composed: whether each task may report one composed write set instead of one for each transaction.
         """
 
     def cancel(self, wave_id: int) -> None:
-        """Cancels what runs for a wave; its event still arrives."""
+        """Cancels the running work of a wave; its event still arrives."""
 
     def release(self, wave_id: int) -> None:
-        """Frees everything that is kept for a wave; its events no longer matter."""
+        """Frees everything kept for a wave; its events no longer matter."""
 
     def next_event(self, timeout_s: float) -> Event | None:
         """Returns the next event, or None after the timeout.
@@ -174,16 +175,16 @@ class Engine(Protocol):
         """
 
     def close(self) -> None:
-        """Cancels what runs and frees everything."""
+        """Cancels all running work and frees everything."""
 
 
 class LateEngine:
-    """An engine that starts with `begin`, with the first wave, or when the run first waits for anything (driver).
+    """An engine that starts on `begin`, on the first wave, or when the run first waits for an event (driver).
 
     Args:
         start: starts the engine; called once at most, on the run's thread.
-        overlaps: as the engine's.
-        queues: as the engine's.
+        overlaps: the engine's value.
+        queues: the engine's value.
     """
 
     def __init__(self, start: Callable[[], Engine], *, overlaps: bool, queues: bool = False) -> None:
@@ -203,7 +204,7 @@ class LateEngine:
         stored: Mapping[str, Mapping[int, Any]],
         early: EarlyCommit,
     ) -> None:
-        """See `Engine.process`; the time that the start takes is not the wave's."""
+        """See `Engine.process`; the time of the start does not count as the wave's."""
         self._waits = PhaseWaits((wave_id,)) if self._engine is None else None
         self._started().process(wave_id, batches, stored, early)
 
@@ -229,7 +230,7 @@ class LateEngine:
         return waits or self._started().next_event(timeout_s)
 
     def close(self) -> None:
-        """See `Engine.close`: the engine is closed by what started it."""
+        """See `Engine.close`: whoever started the engine closes it."""
 
     def _started(self) -> Engine:
         if self._engine is None:

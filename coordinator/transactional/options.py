@@ -14,8 +14,9 @@ HISTORY_MAX = 1_000_000
 EXECUTORS_TIMEOUT_S = 300.0
 """How long a run waits for executors unless its options say otherwise."""
 HANG_REPORT_S = 2.0
-"""How much later than its timeout a wave is cancelled on Spark, whose workers end what hangs themselves: their report,
-which names the line, is to arrive first, and a tenth of a short timeout is not enough for that."""
+"""How much later than its timeout a wave is cancelled on Spark, at least: Spark's workers interrupt user code that
+hangs, and their report, which names the line, has to arrive first.
+"""
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -23,16 +24,16 @@ ADOPT_WORDS = {
     "renamed": "a file that holds what was read under another name is the same file, and is not read again",
     "unchecked": "nothing is compared, for spouts that cannot compare",
 }
-"""The changes of the input that a user may accept, and what each means."""
+"""The changes of the input that a user may accept, each with its meaning."""
 POISON_WORDS = {
     "halt": "the run ends with the batch's error, and a new run starts at this batch",
     "quarantine": "its transaction is committed empty, and the batch is kept, to be republished",
 }
-"""What may become of a batch that fails on every attempt it is given."""
+"""What to do with a batch that fails on every attempt it is given."""
 
 
 class EngineName(StrEnum):
-    """What runs the waves of a run."""
+    """The engine of a run."""
 
     SPARK = "spark"
     LOCAL = "local"
@@ -44,56 +45,56 @@ class RunOptions:
     """The limits of a run, and the changes since earlier runs that it accepts.
 
     Attributes:
-        max_spout_pending: most uncommitted transactions in flight. None leaves it to the engine: LocalCluster has 1,
-            as Storm; Spark starts with 64, and then has as many as `wave_target_s` wants, up to 2,048.
+        max_spout_pending: most uncommitted transactions in flight. None leaves it to the engine: LocalCluster has 1, as
+            Storm; Spark starts with 64, then adapts to `wave_target_s`, up to 2,048.
         wave_target_s: how long a wave should take, in seconds, if `max_spout_pending` is None: the number of
             transactions that share a Spark job grows while waves take less, and shrinks if they take more. Full waves
-            may take twice as long if otherwise more than a tenth of their time would be spent on no transaction.
+            may take twice as long if their fixed cost would otherwise exceed a tenth of their time.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: most changes in a group of more than one transaction. The default blocks the server for
-            0.1 to 0.5 s, by how large its hashes are; `commit_target_s` makes most groups smaller.
+            0.1 to 0.5 s, depending on the size of its hashes; `commit_target_s` makes most groups smaller.
         commit_target_s: how long the call that commits a group may keep the server busy, in seconds: its other clients
-            wait as long. Groups are cut by how long recent calls took; only a single transaction may take longer, and
-            is then named in the log. 0 or None sets no limit, and LocalCluster never has one.
-        max_attempts: a txid that fails this often is poison. A batch may be to blame (user code raised on it, a record
-            is bad, it hung or lost its worker while it was alone in a wave) or something else (a count does not match,
-            a read of state was not answered); see `on_poison`.
+            wait as long. The time of recent calls decides the size of groups; only a single transaction may take
+            longer, and the log then names it. 0 or None sets no limit, and LocalCluster never has one.
+        max_attempts: a txid that fails this often is poison. The batch may be to blame (user code raised, a record is
+            bad, or it hung or lost its worker while alone in a wave), or something else (a count does not match, a
+            state read was not answered); see `on_poison`.
         on_poison: what to do with poison. "halt" ends the run with the batch's error; an error that is not a
             `FailedException` then ends it at the first attempt, since the next run tries again. "quarantine" gives
             every batch `max_attempts` attempts, then commits its transaction empty and keeps the batch for ``txbatch
-            quarantine``. What is not the batch's fault halts either way.
+            quarantine``. A failure that is not the batch's fault halts either way.
         max_quarantined: most quarantined batches that the topology may have; poison beyond that halts.
-        max_bad_fraction: the run ends before it commits a transaction with which more than this part of the records it
-            has read up to there would be bad, as 0.01; from 100 records on. None sets no limit.
+        max_bad_fraction: the largest fraction of bad records among all records read, such as 0.01, checked from 100
+            records on; the run ends before it commits the transaction that exceeds it. None sets no limit.
         retry_backoff_s: the pause before the third attempt at a txid, doubled before each further one; the second is
-            made at once. None uses the engine's default: 0.2 on Spark, and 0 on LocalCluster, whose time stands still.
+            made at once. None uses the engine's default: 0.2 on Spark, and 0 on LocalCluster, whose clock stands still.
         retry_backoff_max_s: the longest pause between two attempts.
-        adopt: continue even if the input has changed since earlier runs. True accepts another input provided that
-            everything read so far is unchanged and nothing would be skipped or read again. To accept more, name it:
-            "skip", "again", "changed" and "renamed", separated by commas, or "unchecked".
+        adopt: continue even if the input has changed since earlier runs. True accepts another input if everything read
+            so far is unchanged and nothing would be skipped or read again. To accept more, name it: "skip", "again",
+            "changed" and "renamed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
-            something that the topology has no record of writing.
-        durability: what has to be confirmed of a commit before anything is released upstream: spouts are notified,
-            streams trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory":
-            the server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
-            "service": the server has answered, and by the contract of its service that lasts; nobody checks that. None
-            is fsync for a run that destroys input, such as one that deletes files, and memory for any other; on
-            LocalCluster it is memory for all.
+            data that the topology has no record of writing.
+        durability: the confirmation that a commit needs before it is released upstream (spouts notified, streams
+            trimmed, files removed, a micro-batch returned to Spark) and before the run reports that it is done.
+            "memory": the server has answered. "fsync": the commit is on the server's disk. "replica": replicas have
+            received it. "service": the server has answered, and its service promises that the answer lasts; txbatch
+            does not check that. None is fsync for a run that destroys input, such as one that deletes files, and memory
+            for any other; on LocalCluster it is memory for all.
         durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
-        pulse: write about once a second what the run is doing, for `txbatch status`, `txbatch list` and
-            `txbatch inspect`. It costs no commit any time, and a pulse that fails changes nothing.
+        pulse: write the run's progress about once a second, for `txbatch status`, `txbatch list` and `txbatch inspect`.
+            It delays no commit, and a pulse that fails changes nothing.
         history: how many transactions keep their receipt, metadata and story, for `txbatch inspect`; 0 keeps none.
-        executors_timeout_s: how long the run waits while Spark runs none of its tasks, because the cluster gives it no
-            executor; then it ends with an `EngineError`. A message timeout counts from a phase's first task, so nothing
-            that waits so counts against a batch.
-        last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
-            input. A run that finds it committed already changes nothing.
+        executors_timeout_s: how long the run waits for an executor while Spark runs none of its tasks; then it ends
+            with an `EngineError`. A message timeout counts from a phase's first task, so this wait never counts against
+            a batch.
+        last_txid: the run ends once this transaction is committed, even if input is left; None runs to the end of the
+            input. If it is committed already, the run changes nothing.
         slots: how many Spark tasks each stage of a wave has at most; a stage with more tasks runs several in each of
-            them, one after the other. None takes the number of cores: of a local master, or of a cluster whose settings
-            say it (see `docs/spark.md`), else every task has a Spark task of its own. What a run stores does not
+            them, one after the other. None takes the number of cores of a local master, or of a cluster if its settings
+            give it (see `docs/spark.md`); otherwise every task is a Spark task of its own. The stored results do not
             depend on it.
         notifies_spout: notify the spout's committer; False for a run that repeats another one's work.
     """
@@ -126,17 +127,18 @@ class RunOptions:
         adopted_words(self.adopt)
 
     def asked_durability(self, destruction: str = "") -> Durability:
-        """Returns what the server is to confirm: what the user says, otherwise its disk if the run destroys input.
+        """Returns the durability to confirm: the user's choice, otherwise the server's disk if the run destroys input.
 
         Args:
-            destruction: what the spout does to its input, as in "done files are deleted"; "" once that is decided.
+            destruction: how the spout destroys its input, such as "done files are deleted"; "" if it does not, or once
+                that is decided.
         """
         if self.durability is None and destruction and self.notifies_spout:
             return Durability(DurabilityLevel.FSYNC, because=destruction)
         return Durability(DurabilityLevel(self.durability or DurabilityLevel.MEMORY), self.durability_replicas)
 
     def or_window(self, window: int) -> RunOptions:
-        """Returns the same options with the width that an engine wants unless the user says otherwise."""
+        """Returns these options, with the engine's window if the user has set none."""
         return self if self.max_spout_pending is not None else replace(self, max_spout_pending=window)
 
     @property
@@ -145,11 +147,11 @@ class RunOptions:
         return self.on_poison == "quarantine"
 
     def or_backoff(self, seconds: float) -> RunOptions:
-        """Returns the same options with the default backoff that an engine wants."""
+        """Returns these options, with the engine's backoff if the user has set none."""
         return self if self.retry_backoff_s is not None else replace(self, retry_backoff_s=seconds)
 
     def pause_s(self, failure_count: int) -> float:
-        """Returns how long to wait, after that many failures of a txid, before the next attempt."""
+        """Returns how long to wait before the next attempt at a txid that has failed `failure_count` times."""
         if failure_count < 2:
             return 0.0
         doubled = 2.0 ** min(failure_count - 2, 60)

@@ -1,4 +1,4 @@
-"""Publishes groups to the store of a run: turns its replies into events, waits for barriers, watches its server."""
+"""Publishes groups to a run's store: turns replies into events, waits for barriers, and watches the server."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ class Store(Protocol):
     """The part of `RedisStore` that a run uses once it owns the topology."""
 
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
-        """Stores metadata and deletes fields of it, fenced."""
+        """Stores metadata fields and deletes those to forget, fenced."""
 
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group and returns the store's reply."""
 
     def confirm(self) -> None:
-        """Checks that the store has lost nothing that it confirmed."""
+        """Checks that the store has lost no confirmed commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineOrigin:
-    """What the record of a quarantined batch says of the run that set it aside.
+    """The run that sets a batch aside, as its quarantine record describes it.
 
     Attributes:
         wall_clock: seconds since the epoch.
         topology_fingerprint: digest of the topology's description.
-        source_fingerprint: of the input.
+        source_fingerprint: fingerprint of the input.
         limit: most quarantined batches the topology may have.
     """
 
@@ -76,7 +76,7 @@ class QuarantineOrigin:
     limit: int
 
     def set_aside(self, poison: Poison) -> SetAside:
-        """Returns what the commit stores of a batch that is given up; called once per commit, which may be repeated."""
+        """Returns the quarantine record for a commit to store; called once per commit, which may be repeated."""
         record = QuarantineRecord(
             txid=poison.txid,
             batch=poison.batch,
@@ -92,11 +92,11 @@ class Publisher:
     """Publishes for one run, on its thread.
 
     Args:
-        store: acquired by this run.
+        store: the store that this run has acquired.
         topology_id: for messages.
         clock: seconds, monotonic.
         history: how many transactions keep their receipt and metadata.
-        origin: what records of quarantined batches say of this run; None if it quarantines nothing.
+        origin: this run, as quarantine records describe it; None if the run quarantines nothing.
         server_watch: checks the server during the run.
         barriers: confirms how durable commits are; None if the run waits for nothing.
     """
@@ -141,7 +141,7 @@ class Publisher:
         return answer
 
     def quarantine(self, quarantine: Quarantine) -> Published | Refused:
-        """Commits an empty transaction with the record of its batch; as `publish`."""
+        """Commits an empty transaction with the quarantine record of its batch; raises as `publish`."""
         assert self._origin is not None, "the run quarantines nothing"
         poison = quarantine.poison
         answer = self._commit(quarantine, WriteSet(), self._origin.set_aside(poison))
@@ -169,10 +169,10 @@ class Publisher:
         return Published(self._clock(), reply.byte_count, reply.busy_s, reply.expired_count)
 
     def _refusal(self, commit: Commit, reply: CommitReply) -> TransactionError:
-        """Returns why the store refused the content of a group, which changed nothing.
+        """Returns the error for a refusal caused by the group's content; the refusal changed nothing.
 
         Raises:
-            TransactionError: it was not the content: the run cannot continue.
+            TransactionError: the content is not the cause, so the run cannot continue.
         """
         attempts, detail = commit.attempts, one_line(reply.detail)
         names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
@@ -204,7 +204,7 @@ class Publisher:
     # Barriers
 
     def ask_barrier(self, barrier: AskBarrier) -> None:
-        """Makes the write that a barrier waits for."""
+        """Makes the write whose durability the barrier waits for."""
         if self._barriers is None:
             raise ProtocolError("a barrier was asked for in a run that waits for nothing")
         self._barriers.ask_barrier(barrier.confirmed_txid)
@@ -212,16 +212,16 @@ class Publisher:
 
     @property
     def awaits_barrier(self) -> bool:
-        """Whether a barrier is out."""
+        """Whether a barrier is outstanding."""
         return self._barrier is not None
 
     @property
     def barrier_timeout_s(self) -> float | None:
-        """How long the run may have nothing to do but wait for a barrier; None if it waits for nothing."""
+        """How long the run may do nothing but wait for a barrier; None if it uses no barriers."""
         return None if self._barriers is None else self._barriers.unreachable_timeout_s
 
     def barrier_answer(self, timeout_s: float = 0.0) -> BarrierConfirmed | None:
-        """Returns the answer to the barrier that is out; None if there is none after at most `timeout_s`."""
+        """Returns the answer to the outstanding barrier; None if there is none within `timeout_s`."""
         barrier = self._barrier
         if barrier is None or self._barriers is None or not self._barriers.barrier_answer(timeout_s):
             return None
@@ -232,7 +232,7 @@ class Publisher:
 
     @property
     def absences(self) -> tuple[int, float]:
-        """How often the server was away, and for how many seconds in all."""
+        """How often the server was unreachable, and for how many seconds in total."""
         return (0, 0.0) if self._server_watch is None else (self._server_watch.away_count, self._server_watch.away_s)
 
     def look(self) -> None:
@@ -253,11 +253,11 @@ class Publisher:
         self._store.confirm()
 
     def finish(self, released_txid: int, notes: MetadataChanges) -> None:
-        """Stores what no commit has, and how durable everything is, and checks the store; called when the run is done.
+        """Stores notes that no commit has stored, checks the store, and records durability; called at the end of a run.
 
         Args:
-            released_txid: the last transaction that was released.
-            notes: what the user has accepted of a changed input, if nothing was committed since.
+            released_txid: the last released transaction.
+            notes: notes of input changes that the user has accepted, if nothing was committed since.
         """
         if notes:
             self._store.store_metadata(notes.puts, notes.forgets)
@@ -266,10 +266,9 @@ class Publisher:
             self._barriers.note_durable(released_txid)
 
     def halt(self, error: TransactionError) -> None:
-        """Ends the run with an error, or with its cause if the run has lost the topology.
+        """Ends the run with an error; if the run has lost the topology, with that error instead.
 
-        A committer that reads state is the first to notice that the state was dropped or belongs to a newer run, and
-        can only fail.
+        A committer that reads state is the first to notice a drop or a newer run, but can only report a failure.
 
         Raises:
             TransactionError: always.

@@ -1,4 +1,4 @@
-"""Quarantined batches or dead letters as the input of a run, in place of what the spout would read."""
+"""Quarantined batches or dead letters as the input of a run, in place of the spout's input."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from coordinator.transactional.run_spout import RunSpout
 
 
 class RepublishedInput:
-    """Answers what the machine asks of the input; used on the run's thread.
+    """Answers the machine's questions about the input; used on the run's thread.
 
     Transactions that an earlier run has begun are committed first, as in any run; then each batch becomes the next
-    transaction. The spout's committer is notified under its old number. A drain leaves out the batches that were
+    transaction. The spout's committer is notified under the batch's old number. A drain leaves out batches that were
     not begun.
 
     Args:
         republications: in the order in which they become transactions.
-        spout: is paused or drained; it is not asked for anything.
+        spout: has the run's pause and drain flags; not asked for input.
         clock: seconds, monotonic.
     """
 
@@ -35,12 +35,12 @@ class RepublishedInput:
         return BatchCut(cut.txid, republished.batch.metadata, self._clock(), republished=republished)
 
     def input_state(self) -> InputState:
-        """Returns whether every batch was handed out; the spout's own input does not count."""
+        """Returns the state of this input: exhausted once every batch was handed out, whatever the spout's has left."""
         draining = self._spout.draining
         if not (self._spout.active or draining):
             return InputState()
         return InputState(is_exhausted=not self._waiting, is_draining=draining, is_finite=draining)
 
     def progress(self) -> float | None:
-        """Returns the part of the batches that was handed out."""
+        """Returns the fraction of the batches that was handed out."""
         return 1.0 - len(self._waiting) / self._count if self._count else 1.0

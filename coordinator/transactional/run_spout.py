@@ -1,6 +1,6 @@
 """The spout's coordinator during a run: cuts transactions, drains or pauses, and delays its errors.
 
-User code is called here on the driver. What it raises ends the run only after what is in flight has been committed.
+User code is called here on the driver. Its errors end the run only after transactions in flight are committed.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ _LOG = logging.getLogger("txbatch")
 
 
 class HowFar(Protocol):
-    """How far the run is, in numbers by which the spout knows its transactions."""
+    """How far the run is, in the spout's own numbers of its transactions."""
 
     def number_of(self, txid: int) -> int:
         """Returns the spout's number of a transaction."""
 
     def committed_number(self) -> int:
-        """Returns that of the last committed one."""
+        """Returns the spout's number of the last committed transaction."""
 
     def last_cut_number(self) -> int:
-        """Returns that of the highest one whose positions are known, or that is committed."""
+        """Returns the spout's number of the highest transaction that is committed or whose positions are known."""
 
     def last_positions(self) -> Mapping[str, Any]:
         """Returns scope -> its last position, committed or not."""
 
 
 class RunSpout:
-    """Answers what the machine asks of the spout; used on the run's thread.
+    """Answers the machine's questions to the spout; used on the run's thread.
 
     Args:
         spout: the user's object.
-        calls: calls it.
+        calls: calls the spout.
         clock: seconds, monotonic.
         run_so_far: where earlier runs stopped.
-        has_partitions: its `run_so_far` has the partitions' positions, and `is_exhausted` is checked before each cut.
+        has_partitions: `run_so_far` includes the partitions' positions, and `is_exhausted` is asked before each cut.
 
     Attributes:
         draining: True stops cutting for the rest of the run; set by any thread.
         active: False stops cutting while it lasts; set by any thread.
-        error: what the spout has raised.
-        how_far: set before anything is asked but the size of what earlier runs cut.
+        error: the error that the spout has raised.
+        how_far: the run's progress; set before any call but `estimated_bytes`.
     """
 
     how_far: HowFar
@@ -73,7 +73,7 @@ class RunSpout:
         self._spout, self._calls, self._clock = spout, calls, clock
         self._has_partitions = has_partitions
         self._so_far = run_so_far
-        self._packed_last: bytes | None = None  # `last` of that, once this run has cut it
+        self._packed_last: bytes | None = None  # packed `_so_far.last`, once this run has cut it
         self._started = run_so_far.last_txid
         self.draining = False
         self.active = self._notified_active = True
@@ -83,7 +83,7 @@ class RunSpout:
     # What the machine decides
 
     def first_positions(self) -> FirstPositions | None:
-        """Returns, once, where partitions begin that were never read; None if there are none, or the spout fails."""
+        """Returns, once, the first positions of partitions never read; None if there are none or the spout fails."""
         if self._has_first_positions or self.error is not None:
             return None
         spout, given = self.informed(), dict[Any, Any]()
@@ -92,7 +92,7 @@ class RunSpout:
             try:
                 given = dict(self._asked("first_positions", lambda: expect_positions(ask())))
             except FailedException:
-                return None  # it is asked again in the next turn, and nothing is cut before
+                return None  # the next turn asks again, and nothing is cut before
         self._has_first_positions = True
         known = frozenset(spout.run_so_far.positions)
         fresh = {partition_scope(each): own_copy(at) for each, at in given.items() if each not in known}
@@ -110,7 +110,7 @@ class RunSpout:
         return BatchCut(cut.txid, metadata, self._clock(), self.estimated_bytes(metadata), notes)
 
     def input_state(self) -> InputState:
-        """Returns how the input stands; a spout that has raised or is paused is not asked whether it has ended."""
+        """Returns the state of the input; a spout that has raised or is paused is not asked whether it is exhausted."""
         if self.error is not None or not (self.active or self.draining):
             return InputState(error=self.error)
         return InputState(
@@ -120,7 +120,7 @@ class RunSpout:
         )
 
     def notify_activity(self) -> None:
-        """Tells the spout of a pause or its end; called on the run's thread before anything else is asked."""
+        """Calls the spout's `deactivate` or `activate` after a change; on the run's thread, before any other call."""
         active = self.active
         if active == self._notified_active or self.error is not None:
             return
@@ -161,9 +161,9 @@ class RunSpout:
 
         def cut() -> Any:
             self._started = txid - 1  # if the next line fails, all higher transactions are void
-            # copies, so that what is stored and replayed stays as returned, whatever the spout does to its objects
+            # copies, so that the stored and replayed metadata stays as returned, whatever the spout does to its objects
             metadata = self._spout.initialize_transaction(txid, self._copy(previous))
-            packed = pack_exact(metadata)  # refused now, while what is in flight can still be committed
+            packed = pack_exact(metadata)  # refused now, while transactions in flight can still be committed
             kept, self._started = own_copy(metadata), txid
             if txid >= self._so_far.last_txid:  # lower txids are retries of an opaque spout
                 self._so_far, self._packed_last = replace(self._so_far, last_txid=txid, last=kept), packed
@@ -178,7 +178,7 @@ class RunSpout:
             return False
 
     def is_finite(self) -> bool:
-        """Returns whether the input ends by itself; True if the spout fails to answer, so that its rest is reported.
+        """Returns whether the input ends by itself; True if the spout does not answer, to report its unread rest.
 
         Raises:
             TransactionError: the spout raised anything but a `FailedException`.
@@ -191,7 +191,7 @@ class RunSpout:
             return True
 
     def progress(self) -> float | None:
-        """Returns the part of the input that is cut, from 0 to 1; None if it is unknown."""
+        """Returns the fraction of the input that is cut, from 0 to 1; None if it is unknown."""
 
         def ask() -> float | None:
             fraction = self.informed().progress()
@@ -200,12 +200,12 @@ class RunSpout:
         return self._calls.leniently("progress", ask, None)
 
     def estimated_bytes(self, metadata: Any) -> int:
-        """Returns about how much a transaction reads, which only limits the size of waves; 0 if that is unknown."""
+        """Returns an estimate of a transaction's input, used only to limit the size of waves; 0 if unknown."""
         ask = self._spout.estimated_bytes
         return self._calls.leniently("estimated_bytes", lambda: max(0, math.ceil(ask(self._copy(metadata)))), 0)
 
     def _copy(self, metadata: Any) -> Any:
-        """Returns a copy that the spout may change; what was cut last is unpacked, a fifth of the work."""
+        """Returns a copy that the spout may change; the last cut is unpacked instead, for a fifth of the work."""
         if metadata is self._so_far.last and self._packed_last is not None:
             return unpack(self._packed_last)
         return own_copy(metadata)
@@ -214,7 +214,7 @@ class RunSpout:
         return self._asked(method, lambda: expect_truth(method, ask()))
 
     def _asked(self, method: str, ask: Callable[[], Answer]) -> Answer:
-        """Calls the spout; a FailedException means to try again later, anything else is kept to end the run."""
+        """Calls the spout; a FailedException means to try again later, any other error is kept to end the run."""
         try:
             return self._calls.once(method, ask)
         except FailedException as error:

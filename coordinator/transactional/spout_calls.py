@@ -1,4 +1,4 @@
-"""The one place where the driver calls a user's spout: what it raises becomes an error that names the method."""
+"""The one place where the driver calls a user's spout: its exceptions become errors that name the method."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Answer = TypeVar("Answer")
 
 
 class SpoutCalls:
-    """Calls methods of a spout's coordinator and committer, and of the spec that makes them (driver).
+    """Calls methods of a spout's coordinator and committer, and of the spec that makes both (driver).
 
     Args:
-        component_id: of the spout.
-        tries: most calls of a method that raises `FailedException`, where nothing can be done before it answers.
-        pause: waits that many seconds between two of them.
+        component_id: the spout's component id.
+        tries: most calls of a method that raises `FailedException`, if the run cannot go on without its answer.
+        pause: waits for the given number of seconds between two calls.
     """
 
     def __init__(self, component_id: str, *, tries: int, pause: Callable[[float], None]) -> None:
@@ -37,13 +37,13 @@ class SpoutCalls:
         """Calls once.
 
         Args:
-            method: its name, for messages.
-            ask: calls it, and checks the answer.
-            attempt: the committed attempt that a committer is notified of, which is too late to ask for a replay.
+            method: the method's name, for messages.
+            ask: calls the method and checks its answer.
+            attempt: the committed attempt of which a committer is notified; it is too late to ask for its replay.
 
         Raises:
             FailedException: the spout asks to be called again later.
-            TransactionError: what else it raised; its own are passed on.
+            TransactionError: the method raised another exception; a TransactionError is passed on.
         """
         try:
             return ask()
@@ -64,8 +64,8 @@ class SpoutCalls:
         """Calls until the spout answers.
 
         Raises:
-            SourceError: it asked for another call too often.
-            TransactionError: what else it raised.
+            SourceError: the spout asked for another call too often.
+            TransactionError: the spout raised another exception.
         """
         reason = ""
         for attempt in range(self._tries):
@@ -82,11 +82,11 @@ class SpoutCalls:
         )
 
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
-        """Asks what to remember of a transaction that is cut; it cannot be cut again, so this has to be answered."""
+        """Asks for the notes of a transaction that is cut; it cannot be cut again, so the spout has to answer."""
         return self.patiently("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
     def leniently(self, method: str, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """Calls for an answer that is only shown, or a guess; returns `otherwise` if the spout raises."""
+        """Asks for an answer that is only displayed or an estimate; returns `otherwise` if the spout raises."""
         try:
             return self.once(method, ask)
         except TransactionError as error:
@@ -94,7 +94,7 @@ class SpoutCalls:
             return otherwise
 
     def close(self, what: str, close: Callable[[], None]) -> None:
-        """Closes what the spout has made; everything is committed by now, so an error is only logged."""
+        """Closes an object that the spout has made; everything is committed by now, so an error is only logged."""
         try:
             self.once("close", close)
         except TransactionError:

@@ -1,4 +1,4 @@
-"""Notifies the spout's committer of what is durable, in txid order; it can neither undo nor hide a commit."""
+"""Notifies the spout's committer of durable transactions, in txid order; it can neither undo nor hide a commit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class SpoutNotifier:
 
     Args:
         committer: the user's object, None if the spout has none.
-        calls: calls it.
-        inform: lets the coordinator, whose view a committer may share, know how far the run is.
-        batch_number: txid -> the spout's number of that batch, 0 if it is none of the spout's.
-        unnotified: returns the transactions that earlier runs committed without a certain notification; asked just
-            before they are notified, since the server may lose them meanwhile.
+        calls: calls the committer.
+        inform: updates the progress that the coordinator sees, and that a committer may share.
+        batch_number: txid -> the spout's number of that batch, 0 if the spout never cut it.
+        unnotified: returns the transactions of earlier runs of which the committer may not have been notified; called
+            just before the notification, since the server may lose them until then.
         quarantined_txids: returns the txids of the batches that are quarantined now.
-        quarantined_batches: returns these as stored, as `SpoutCommitter.keep` takes it.
+        quarantined_batches: returns these batches in the form that `SpoutCommitter.keep` takes.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class SpoutNotifier:
         self._quarantined_txids, self._quarantined_batches = quarantined_txids, quarantined_batches
 
     def resume(self) -> Resumed | None:
-        """Returns, once, what `unnotified` returns; None from then on."""
+        """Returns the result of `unnotified` on the first call, None on later ones."""
         unnotified, self._unnotified = self._unnotified, None
         return None if unnotified is None else Resumed(unnotified())
 
     def notify(self, attempts: Attempts) -> SpoutNotified:
-        """Notifies of a durable group, in order, under the spout's own numbers of its batches.
+        """Notifies the committer of a durable group, in order, by the spout's own numbers of its batches.
 
-        A quarantined batch is left out until it is republished: what that needs must not be freed before. After an
-        error nothing more may be published: a later commit would record this group as notified.
+        A quarantined batch is left out until it is republished: its input must not be freed before. After an error
+        nothing more may be published: a later commit would record this group as notified.
         """
         if self._committer is None:
             return SpoutNotified(None)

@@ -1,4 +1,4 @@
-"""What a run is given from outside: time, randomness, observers and limits."""
+"""What a run gets from outside: time, randomness, observers and limits."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ def _pause_not(_: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What an engine's driver, the simulation or a test gives a run (driver, once a run).
+    """The values that an engine's driver, the simulation or a test gives a run (driver, once a run).
 
     Attributes:
-        nonce: 128 random bits, hexadecimal, never seeded; the engine's readers of state have the same.
-        new_generation: likewise, for a topology that has no records yet.
+        nonce: 128 random bits, hexadecimal, never seeded; the engine's state readers share it.
+        new_generation: as `nonce`, drawn for a topology that has no records yet.
         new_attempt_id: draws 64 random bits; they may be seeded.
         clock: seconds, monotonic.
         wall_clock: seconds since the epoch, for records of quarantined batches; None takes `clock`.
-        pause: waits for that many seconds before a failed start of the spout is tried again.
-        observers: hear what happens, from when the run owns the topology to its end.
-        commit_limit: makes groups smaller, or holds them.
-        cancel_later_s: how much longer than its timeout a phase may take, so that what hangs can be named.
+        pause: waits for the given number of seconds before a failed call of the spout is repeated.
+        observers: notified of the run's events, from the takeover to its end.
+        commit_limit: makes groups smaller, or holds them back.
+        cancel_later_s: how long after its timeout a phase is cancelled, so that the engine can report what hangs first.
         begin: called before the topology is owned, unless its input is empty.
     """
 

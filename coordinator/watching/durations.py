@@ -1,4 +1,4 @@
-"""Says in words how long something took. Pure."""
+"""Formats durations. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
 
 def duration(seconds: float) -> str:
-    """Returns a duration in its two largest units: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min, 3 d 4 h."""
+    """Returns a duration in its two largest units, such as 0.4 s, 12 s, 3 min 5 s, 2 h 10 min, 3 d 4 h."""
     if seconds < 10:
         return f"{max(0.0, seconds):.1f} s"
     whole = int(seconds)
@@ -22,7 +22,7 @@ def duration(seconds: float) -> str:
 
 
 def brief(seconds: float) -> str:
-    """Returns a short duration with three digits: 2.1 ms, 340 ms, 1.20 s."""
+    """Returns a short duration with two or three digits, such as 2.1 ms, 340 ms, 1.20 s."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     return f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"

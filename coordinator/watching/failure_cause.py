@@ -1,4 +1,4 @@
-"""Why an attempt failed: in which phase, in one word and in one line; and what to do after a crash. Pure."""
+"""Why an attempt failed: the phase, the cause in one word and in one line; and what to do after a crash. Pure."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class CrashKind(Enum):
     """What to do after a crash."""
 
     LOST = "lost"
-    """A worker died, or something else happened that may not happen again: retry with fewer attempts."""
+    """A worker died, or another crash that may not happen again: retry with fewer attempts."""
     OVERDUE = "overdue"
-    """It took too long: retry with fewer attempts, and never run as many again."""
+    """The phase took too long: retry with fewer attempts, and never run as many again."""
     WAITED = "waited"
-    """It took too long because it had to wait for executors: retry as many attempts, and count it against none."""
+    """The phase was too long because it waited for executors: retry as many attempts, and count it against none."""
     ENGINE = "engine"
-    """The engine could not have run any batch then: retry, and never blame the batch for it."""
+    """The engine could not have run any batch: retry, and never blame the batch."""
     CERTAIN = "certain"
-    """A retry would end in the same way: stop."""
+    """A retry would fail in the same way: stop."""
 
 
 class FailureCause(StrEnum):
-    """What failed attempts are counted by, in statistics and metrics."""
+    """The cause by which statistics and metrics count a failed attempt."""
 
     USER_CODE = "user_code"
     """User code raised something that is not a FailedException."""
@@ -42,7 +42,7 @@ class FailureCause(StrEnum):
     STATE_REFUSED = "state_refused"
     """The server refused a read, or the changes of the transaction."""
     STATE_UNREACHABLE = "state_unreachable"
-    """A read was not answered, or came too late."""
+    """A read was not answered, or was too late."""
     ASKED_FOR = "asked_for"
     """User code asked for a replay with a FailedException."""
     INCOMPLETE = "incomplete"
@@ -52,18 +52,18 @@ class FailureCause(StrEnum):
     TIMEOUT = "timeout"
     """A wave or a commit phase took longer than the message timeout."""
     ENGINE = "engine"
-    """Spark cannot run it."""
+    """Spark cannot run the attempt."""
     LOWER_FAILED = "lower_failed"
-    """Nothing was wrong with it, but a lower transaction failed, and later ones may depend on that."""
+    """The attempt itself was good, but a lower transaction failed, on which later ones may depend."""
 
     @property
     def words(self) -> str:
-        """The cause as people read it: "worker lost"."""
+        """The cause in words, such as "worker lost"."""
         return self.value.replace("_", " ")
 
     @classmethod
     def of(cls, kind: FailureKind | CrashKind) -> FailureCause:
-        """Returns the cause of an attempt that a task has failed, or whose phase crashed."""
+        """Returns the cause for an attempt that a task has failed, or whose phase crashed."""
         return _CAUSES[kind]
 
 
@@ -86,28 +86,28 @@ _CAUSES: dict[FailureKind | CrashKind, FailureCause] = {
 
 GIST_LIMIT = 300
 PLACE_LIMIT = 150
-"""Of that, what the line before a traceback may take: the tuple in it may be long, and the cause follows it."""
+"""The part of it for the line before a traceback: that line may have a long tuple, and the cause follows it."""
 TRACEBACK = "Traceback (most recent call last):"
 
 
 def gist(text: str) -> str:
-    """Returns the first line of a message; with a traceback, the line that says what was raised follows it."""
+    """Returns the first line of a message; with a traceback, followed by the line of the exception."""
     lines = text.strip().splitlines() or [""]
     head, is_traceback, _ = lines[0].partition(TRACEBACK)
     if is_traceback:
         return one_line(f"{head}{_raised(lines)}", GIST_LIMIT)
-    if len(lines) > 1 and head.endswith(":"):  # as of a UserCodeError: where, and then what
+    if len(lines) > 1 and head.endswith(":"):  # such as a UserCodeError: the place, then the exception
         return f"{one_line(head, PLACE_LIMIT)} {one_line(_raised(lines), GIST_LIMIT - PLACE_LIMIT)}"
     return one_line(head, GIST_LIMIT)
 
 
 def raised(text: str) -> str:
-    """Returns the line of a traceback that says what was raised; the last line of another text."""
+    """Returns the line of the exception in a traceback; for other text, the last line."""
     return _raised(text.strip().splitlines() or [""])
 
 
 def _raised(lines: Sequence[str]) -> str:
-    """Returns the line after the last frame of a traceback: an exception may say several lines."""
+    """Returns the line after the last frame of a traceback: an exception's message may have several lines."""
     frames = [number for number, line in enumerate(lines) if line.startswith("  ")]
     after = lines[frames[-1] + 1 :] if frames else ()
     return (after or lines[-1:])[0].strip()

@@ -1,7 +1,7 @@
-"""What a record of our logger carries apart from its message, and its forms for machines and services.
+"""The fields of txbatch's log records besides the message, and formatters for machines and services.
 
 The fields of one call are given with ``extra=fields(...)``. The topology is the same for all records of a run, so the
-run names it once. A filter on our logger writes it into each record, where any handler and formatter finds it.
+run names it once. A filter on txbatch's logger adds it to each record, for any handler and formatter.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from state.printable import SENTENCE_LIMIT, block, json_line, one_line
 
 LOGGER = "txbatch"
 FIELDS = ("topology", "txid", "last_txid", "attempt", "wave", "phase", "component", "task", "reason", "exit_code")
-"""The attributes of a record that formatters show, in this order, if it has them."""
+"""The attributes that formatters show, in this order, if a record has them."""
 
 
 @dataclass(slots=True)
 class Subject:
-    """What the records of a block are about.
+    """The subject of the log records of a block.
 
     Attributes:
-        topology_id: None while it is not known.
+        topology_id: the topology, None while it is unknown.
     """
 
     topology_id: str | None = None
@@ -38,10 +38,10 @@ _SUBJECT: ContextVar[Subject | None] = ContextVar("txbatch_subject", default=Non
 
 
 def fields(attempt: TransactionAttempt | None = None, **others: Any) -> dict[str, Any]:
-    """Returns the ``extra`` of a log call, without what is None.
+    """Returns the ``extra`` of a log call, without fields that are None.
 
     Args:
-        attempt: that the record is about; its txid is a field of its own.
+        attempt: the attempt that the record is about; its txid is a separate field.
         others: further `FIELDS`.
     """
     known = {} if attempt is None else {"txid": attempt.txid, "attempt": str(attempt)}
@@ -63,9 +63,9 @@ _FILTER = _TopologyField()
 
 @contextmanager
 def logs_of(topology_id: str | None) -> Iterator[Subject]:
-    """Names the topology that the block's log records are about; nests (driver).
+    """Names the topology of the block's log records; nests (driver).
 
-    The filter stays on our logger: it changes no record outside a block.
+    The filter stays on the logger: it changes no record outside a block.
     """
     logging.getLogger(LOGGER).addFilter(_FILTER)
     before, subject = _SUBJECT.get(), Subject(topology_id)
@@ -73,7 +73,7 @@ def logs_of(topology_id: str | None) -> Iterator[Subject]:
     try:
         yield subject
     finally:
-        _SUBJECT.set(before)  # not by a token: a block that was entered on one thread may be left on another
+        _SUBJECT.set(before)  # not by a token: a block may be left on another thread
 
 
 def name_topology(topology_id: str) -> None:
@@ -91,17 +91,17 @@ _IN_MESSAGE = frozenset({"reason"})
 
 
 class LogFormat(StrEnum):
-    """The forms that ``--log-format`` takes."""
+    """The values of ``--log-format``."""
 
     PLAIN = "plain"
     JSON = "json"
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record without what must not be shown.
+    """Formats a record without secrets.
 
     Args:
-        hidden: text that must never be shown, such as a password -> what is shown in its place.
+        hidden: text that must never be shown, such as a password -> its replacement.
     """
 
     def __init__(self, hidden: Mapping[str, str] | None = None) -> None:
@@ -115,16 +115,16 @@ class LineFormatter(logging.Formatter):
         return text
 
     def time_of(self, record: logging.LogRecord) -> str:
-        """Returns when the record was made: ISO 8601 in local time, with the offset."""
+        """Returns the record's time: ISO 8601 in local time, with the offset."""
         return datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds")
 
     def fields_of(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Returns those of `FIELDS` that the record has."""
+        """Returns the `FIELDS` that the record has."""
         found = ((name, getattr(record, name, None)) for name in FIELDS)
         return {name: self._plain(value) for name, value in found if value is not None}
 
     def details_of(self, record: logging.LogRecord) -> str:
-        """Returns further lines of the record, its traceback among them."""
+        """Returns further lines of the record, including its traceback."""
         parts = [str(getattr(record, DETAILS, ""))]
         if record.exc_info:
             parts.append(self.formatException(record.exc_info))

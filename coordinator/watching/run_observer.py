@@ -1,7 +1,7 @@
-"""What may be observed of a run, of either kind: progress, pulse, logs, metrics and traces are all made of this.
+"""The observations of a run, of either kind, from which progress, pulse, logs, metrics and traces are made.
 
-An observer is a function. The driver calls it on the run's thread, with one of the values below, right after it has
-happened. It is called a few times for each wave and commit group, never for each tuple.
+An observer is a function. The driver calls it on the run's thread, with one of the values below, right after the event.
+It is called a few times for each wave and commit group, never for each tuple.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _LOG = logging.getLogger("txbatch")
 
 @dataclass(frozen=True, slots=True)
 class RunCondition:
-    """How a run stands at one moment.
+    """The condition of a run at one moment.
 
     Attributes:
-        window: state -> attempts in it; empty in a plain topology.
+        window: state -> number of attempts; empty in a plain topology.
         is_waiting: the run can only wait for its server.
-        is_draining: it was asked to drain, and commits what is in flight.
+        is_draining: the run was asked to drain, and commits the transactions in flight.
     """
 
     window: Mapping[str, int] = field(default_factory=dict)
@@ -41,10 +41,10 @@ class RunBegan:
     """The run owns its topology and Spark is up; the first turn follows.
 
     Attributes:
-        topology_id: of the topology.
-        statistics: of the run; the same object all along, which the run's thread changes.
+        topology_id: the topology's id.
+        statistics: the run's statistics; always the same object, which the run's thread changes.
         message_timeout_s: how long a wave may take, None for ever.
-        condition: returns how the run stands; asked on the run's thread, now and then: it looks at every attempt in
+        condition: returns the run's condition; call it on the run's thread, and not often: it visits every attempt in
             flight.
     """
 
@@ -56,10 +56,10 @@ class RunBegan:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The driver has gone once more through its loop: many times a second, also while there is nothing to do.
+    """The driver has completed a turn of its loop; many times a second, even while there is nothing to do.
 
     Attributes:
-        is_idle: nothing is in flight.
+        is_idle: no transaction is in flight.
         has_progressed: a phase of a wave or group has ended in this turn, and the statistics are up to date.
     """
 
@@ -71,9 +71,9 @@ class TransactionCut(NamedTuple):
     """A transaction that the spout has cut.
 
     Attributes:
-        txid: of the transaction.
-        cut_s: when, in seconds on the run's clock.
-        byte_count: how much input it has by the spout's estimate, 0 if that is unknown.
+        txid: the transaction's txid.
+        cut_s: when it was cut, in seconds by the run's clock.
+        byte_count: size of its input by the spout's estimate, 0 if unknown.
     """
 
     txid: int
@@ -87,7 +87,7 @@ class AttemptsIssued:
 
     Attributes:
         attempts: ascending.
-        cuts: the transactions among them that this run has cut, each with its first attempt.
+        cuts: the transactions of these attempts that this run has cut.
     """
 
     attempts: Attempts
@@ -101,7 +101,7 @@ class WaveStarted:
     Attributes:
         wave_id: its number in the run, from 1.
         attempts: its attempts, ascending; empty in a plain topology.
-        tuple_count: the tuples that spouts of a plain topology emitted into it; 0 elsewhere.
+        tuple_count: in a plain topology, the tuples that spouts emitted into it; else 0.
     """
 
     wave_id: int
@@ -114,12 +114,12 @@ class WaveEnded:
     """The processing phase of a wave has ended.
 
     Attributes:
-        wave_id: of the wave.
+        wave_id: the wave's number.
         attempts: as in `WaveStarted`.
         seconds: since the wave was started.
-        outcomes: how its attempts ended; empty after a crash, and in a plain topology.
+        outcomes: the results of its attempts; empty after a crash, and in a plain topology.
         crash: why the wave crashed; None if it did not.
-        measured_s: how long the engine worked on it, in seconds; 0 if nobody has measured.
+        measured_s: how long the engine worked on it, in seconds; 0 if it was not measured.
     """
 
     wave_id: int
@@ -130,7 +130,7 @@ class WaveEnded:
     measured_s: float = 0.0
 
     def task_seconds(self) -> list[tuple[str, float]]:
-        """Returns component id and the time its tasks spent in user code, longest first; computed when called."""
+        """Returns component ids with the time their tasks spent in user code, longest first; computed on demand."""
         spent: Counter[str] = Counter()
         for outcome in self.outcomes:
             for component_id, work in outcome.metrics.items():
@@ -147,12 +147,12 @@ class GroupCommitted:
         seconds: from sending the commit to its answer, repetitions included.
         operation_count: changes of state in the commit, dead letters left out.
         byte_count: size of the commit.
-        reports: of the commit tasks; their results begin with those on these attempts, in this order.
+        reports: the commit tasks' reports, whose results begin with those of these attempts, in this order.
         is_set_aside: the only transaction is empty, because its batch was quarantined.
-        republished_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
-        republished_letters: how many dead letters the only transaction publishes.
-        letter_count: dead letters that were stored with it.
-        expired_count: parts of states whose time had come when they were written.
+        republished_txid: the txid under which the batch of the only transaction was quarantined; 0 if it was not.
+        republished_letters: how many dead letters the only transaction republishes.
+        letter_count: dead letters stored with the group.
+        expired_count: parts and fields of states that had expired when they were written.
     """
 
     attempts: Attempts
@@ -174,11 +174,10 @@ class AttemptsFailed:
     Attributes:
         attempts: ascending.
         phase: "processing" or "commit".
-        cause: why, as one of a few words; see `FailureCause`.
-        reason: why, in full.
-        suspects: the attempts that crashed together; which of them has failed is not known; empty if it is the first
-            one.
-        worked: what the commit tasks that ran for them did.
+        cause: the cause in one word; see `FailureCause`.
+        reason: the full reason.
+        suspects: the attempts of a crash, if it is unknown which one failed; empty if it was the first.
+        worked: the work of commit tasks that ran for them.
     """
 
     attempts: Attempts
@@ -191,12 +190,12 @@ class AttemptsFailed:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRetried:
-    """An attempt was at fault and its transaction is retried; `AttemptsFailed` names those that were dropped with it.
+    """An attempt failed and its transaction is retried; `AttemptsFailed` has the attempts dropped with it.
 
     Attributes:
-        attempt: that has failed.
-        reason: why, in full.
-        wave_id: its wave; 0 if it was in none.
+        attempt: the attempt that has failed.
+        reason: the full reason.
+        wave_id: its wave; 0 without one.
     """
 
     attempt: TransactionAttempt
@@ -209,7 +208,7 @@ class RunEnded:
     """The run has ended, or could not begin although it owned its topology; nothing follows.
 
     Attributes:
-        error: what ended it; None if it is done or was drained.
+        error: the error that ended it; None if it is done or was drained.
     """
 
     error: BaseException | None
@@ -230,10 +229,10 @@ Observer = Callable[[Observation], None]
 
 
 class Observers:
-    """Notifies all observers of a run; one that raises is reported once and hears nothing more.
+    """Notifies all observers of a run; one that raises is logged once and removed.
 
     Args:
-        observers: of the run.
+        observers: the run's observers.
     """
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
@@ -253,12 +252,12 @@ class Observers:
                 _LOG.exception("observer %r raised and was removed; the run continues", observer)
 
     def failed(self, error: BaseException) -> None:
-        """Takes what ends the run as soon as it is raised: its caller may close the run as if all were well."""
+        """Records the error that ends the run as soon as it is raised: the caller may close the run without it."""
         self._error = self._error or error
 
     @contextmanager
     def until_the_end(self) -> Iterator[None]:
-        """Encloses everything that a run does once it owns its topology; observers hear how it has ended."""
+        """Encloses a run from the takeover on; observers are notified of its end."""
         try:
             yield
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""What one commit carries, as values: the changes of state, quarantined batches, dead letters. Pure.
+"""The content of one commit, as values: changes of state, quarantined batches, dead letters. Pure.
 
-What a server keeps afterwards is `records`; how it is asked is `redis_owner`.
+`records` has the records that a server keeps of it, and `redis_owner` sends it.
 """

@@ -1,4 +1,4 @@
-"""The only request that changes live state, and the closed set of answers to it."""
+"""The only request that changes live state, and all possible answers to it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ COMMIT_OPERATIONS_LIMIT = 500_000
 """Most operations in one commit: a larger one would block the server for more than a second."""
 
 GROUP_BYTES_AIM = 16 * 1024 * 1024
-"""Size that groups of more than one transaction aim to stay below: it blocks the server for about 0.1 s, as long as a
-full group of small operations does."""
+"""Groups of more than one transaction aim to stay below this size, which blocks the server for about 0.1 s, as long as
+a full group of small operations.
+"""
 
 
 HISTORY_KEPT = 10_000
@@ -24,13 +25,13 @@ HISTORY_KEPT = 10_000
 
 
 class CommitStatus(StrEnum):
-    """What the server answered to a commit."""
+    """The server's answer to a commit."""
 
     OK = "OK"
     ALREADY = "ALREADY"
     """The identical commit was applied before; nothing changed."""
     CONFLICT = "CONFLICT"
-    """Someone else wrote in this owner's name: stop."""
+    """Someone else wrote under this owner's fence: stop."""
     FENCED = "FENCED"
     """A newer coordinator owns the topology."""
     DROPPED = "DROPPED"
@@ -48,15 +49,15 @@ class CommitStatus(StrEnum):
     LIMIT = "LIMIT"
     """Too many operations, or a number out of range."""
     FULL = "FULL"
-    """The topology has as many quarantined batches as it may."""
+    """The topology has reached its limit of quarantined batches."""
     PAUSED = "PAUSED"
-    """A shard has not staged anything: somebody reads all shards, and asks to wait."""
+    """A shard has staged nothing: a reader of all shards asks the run to wait."""
     GONE = "GONE"
     """The quarantined batch that the commit publishes was dropped or published before."""
 
 
 class RefusalCause(StrEnum):
-    """What a refusal is about, where its status alone does not say what to do."""
+    """The cause of a refusal, if its status alone does not imply the remedy."""
 
     NONE = ""
     OPERATIONS = "OPERATIONS"
@@ -66,7 +67,7 @@ class RefusalCause(StrEnum):
     LETTER_GONE = "LETTER_GONE"
     """TYPE: a dead letter that the commit publishes was dropped."""
     KEY_GONE = "KEY_GONE"
-    """REGRESSED: the topology's own record is not there."""
+    """REGRESSED: the topology's control record is missing."""
     FIELD_DAMAGED = "FIELD_DAMAGED"
     """REGRESSED: a field of that record is lost or holds something else."""
 
@@ -76,12 +77,12 @@ class Commit:
     """A group of consecutive transactions to publish in one atomic step.
 
     Attributes:
-        attempts: the attempts, by consecutive ascending txids; the first follows the committed txid.
+        attempts: the attempts, in order of consecutive txids; the first follows the committed txid.
         write_set: their composed changes.
         metadata: metadata fields to store in the same step (positions of opaque spouts).
         forget: metadata fields to delete in the same step.
-        notified_txid: the last txid that the spout's committer has heard of; None if it has heard of everything before.
-        quarantine: the quarantined batch that the commit adds or takes away.
+        notified_txid: the last txid that the spout's committer was notified of; None if of everything before.
+        quarantine: the quarantined batch that the commit adds or removes.
         history: how many transactions keep their receipt and metadata.
     """
 
@@ -96,12 +97,11 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class CommitReply:
-    """The answer to a commit: its outcome, and what the server found; for TYPE and LIMIT it names state key and field.
+    """The answer to a commit: a status, and details; for TYPE and LIMIT the details name state key and field.
 
-    `byte_count` is the size of the arguments that were sent, 0 if none were. `busy_s` is for how long the call kept the
-    server busy, 0 if it had to be repeated. `cause` says more of a refusal, see `RefusalCause`. `expired_count` is how
-    many parts and fields had expired when they were written, by the server's clock, so that nothing is left of them; 0
-    if the answer had to be asked for again.
+    `byte_count` is the size of the sent arguments, 0 if nothing was sent. `busy_s` is how long the call kept the server
+    busy, 0 if it had to be repeated. `cause` refines a refusal, see `RefusalCause`. `expired_count` is how many parts
+    and fields had expired, by the server's clock, when they were written, and are gone; 0 if the call was repeated.
     """
 
     status: CommitStatus

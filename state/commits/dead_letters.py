@@ -1,9 +1,9 @@
-"""Dead letters: single tuples that a bolt or a source refused, kept with the transaction they belong to.
+"""Dead letters: single tuples that a bolt or a source refused, kept with their transaction.
 
 A task packs a letter when it is refused and reports it with its attempt. The driver numbers the letters of a
-transaction and adds them to the write set that publishes it, so they are stored exactly once, or not at all. They are
-a sorted set of their own: the score is the txid, and a member begins with txid and number, so that equal letters are
-different members and the server keeps all of them in order.
+transaction and adds them to the write set that publishes it, so they are stored exactly once, or not at all. They form
+a sorted set: the score is the txid, and a member begins with txid and number, so equal letters are different members
+and the server keeps all of them in order.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from state.troubles import Trouble
 from state.values.whole import is_whole
 
 DEAD_LETTERS_STATE = "txbatch:dead_letters"
-"""State name; no user's state can have it, because names cannot contain a colon."""
+"""State name that no user's state can have, because names cannot contain a colon."""
 
 REASON_LIMIT = 1_000
-"""Most characters of a reason; longer ones are cut, and end in an ellipsis."""
+"""Most characters of a reason; longer reasons are cut, and end in an ellipsis."""
 
 PER_TRANSACTION_MAX = 100_000
 TOTAL_MAX = 10_000_000
@@ -63,19 +63,19 @@ DEFAULT_LETTER_LIMITS = LetterLimits()
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One refused tuple as it is stored.
+    """One refused tuple, as stored.
 
     Attributes:
         txid: its transaction.
-        number: its number within the transaction, from 0: by component, task and call.
+        number: its number within the transaction, from 0, in order of component, task and call.
         component_id: the component that refused it.
         task_index: the task of that component, from 0.
         source_component: the component that emitted the tuple; the same as `component_id` if it was never emitted.
-        stream_id: the stream it was emitted on; empty if it was never emitted.
+        stream_id: the stream on which it was emitted; empty if it was never emitted.
         fields: the names of its values.
-        values: its values, of the types that tuples may carry.
+        values: its values, of types that tuples may carry.
         reason: why it was refused.
-        member: the letter as it is stored.
+        member: the stored bytes of the letter.
     """
 
     txid: int
@@ -91,7 +91,7 @@ class DeadLetter:
 
     @property
     def letter_id(self) -> str:
-        """Names the letter within its topology, as in ``17.0``."""
+        """Names the letter within its topology, such as ``17.0``."""
         return f"{self.txid}.{self.number}"
 
     def __getitem__(self, field: str) -> Any:
@@ -122,7 +122,7 @@ def pack_letter(
 
 
 def letter_of(txid: int, member: bytes) -> DeadLetter:
-    """Returns the letter that is stored as this member of the sorted set."""
+    """Returns the letter in a member of the sorted set."""
     letter_id, _, packed = member.partition(b":")
     try:
         component_id, task_index, source_component, stream_id, fields, values, reason = unpack(packed)
@@ -151,13 +151,13 @@ def add_letters(
     *,
     taken: Sequence[bytes] = (),
 ) -> None:
-    """Adds the letters of a group to what it publishes; called by the driver, once per commit.
+    """Adds the letters of a group to its write set; called by the driver, once per commit.
 
     Args:
-        write_set: of the group.
-        letters: for each transaction its txid, and by task id what the task refused, in order.
+        write_set: the group's write set.
+        letters: for each transaction its txid and the letters of each task id, in order.
         total_max: most letters that may be stored afterwards.
-        taken: stored letters that the group publishes; they must still be there, and go.
+        taken: stored letters that the group republishes; they must still exist, and are removed.
     """
     added: dict[bytes, float] = {}
     for txid, by_task in letters:
@@ -172,7 +172,7 @@ def letter_count(write_set: WriteSet) -> int:
 
 
 def too_many_letters(count: int, most: int) -> str:
-    """Returns the message about a transaction with more letters than it may have."""
+    """Returns the message about a transaction with too many letters."""
     return (
         f"one transaction has {count:,} dead letters or more, and the limit is {most:,}; if so much of the input is "
         "bad, fix the input or the bolt, else raise the limit with "

@@ -1,8 +1,8 @@
-"""Changes to one state that commit tasks pack for the server: integers to add to fields of a hash, and nothing else.
+"""Changes to one state that commit tasks pack for the server: only integers to add to fields of a hash.
 
-A commit task packs what its whole group adds, the driver passes the blocks on, and the server unpacks them. Between
-the two, nobody looks at an amount. The driver only has to prove that no field is in the blocks of two tasks, because a
-server reads all fields of a commit before it writes the first: of two increments of one field it would lose one.
+A commit task packs the increments of its whole group, the driver passes the blocks on, and the server unpacks them. In
+between, nobody reads an amount. The driver only has to prove that no field is in the blocks of two tasks, because a
+server reads all fields of a commit before it writes the first: with two increments of one field, one would be lost.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SECTION_LIMIT = 1_000
 _SEPARATOR = b"\n"
 
 _WIDTHS = ((1, "b"), (2, "h"), (8, "q"))
-"""Bytes per number, and the type code of such an array; the narrowest that holds all numbers of a string is taken."""
+"""Bytes per number and type code of the array; the narrowest that holds all numbers is used."""
 
 
 def pack_integers(integers: Sequence[int]) -> tuple[int, bytes]:
-    """Packs signed integers, big-endian, in 1, 2 or 8 bytes each: as many as the widest needs.
+    """Packs signed integers, big-endian, in 1, 2 or 8 bytes each, as the largest one requires.
 
-    Returns how many, and the bytes. An OverflowError says that one needs more than 64 bits.
+    Returns the width in bytes, and the packed bytes. Raises OverflowError if an integer needs more than 64 bits.
     """
     for width, code in _WIDTHS:
         try:
@@ -48,13 +48,13 @@ def unpack_integers(width: int, packed: bytes) -> Sequence[int]:
 
 
 class IncrementBlock(NamedTuple):
-    """Up to `SECTION_LIMIT` fields, each once, and the integer to add to each.
+    """Up to `SECTION_LIMIT` distinct fields, and the integer to add to each.
 
     Attributes:
-        field_type: name of the type that all fields are given back as: str, bytes or int.
-        lengths: length in bytes of each field's name, packed.
-        names: the names, with a newline between each two.
-        amounts: what to add, packed.
+        field_type: type to which all fields are unpacked: str, bytes or int.
+        lengths: the length in bytes of each field's name, packed.
+        names: the fields' names, separated by newlines.
+        amounts: the integers to add, packed.
     """
 
     field_type: str
@@ -67,17 +67,17 @@ class IncrementBlock(NamedTuple):
 
     @classmethod
     def of(cls, fields: Sequence[Any], amounts: Sequence[int]) -> IncrementBlock:
-        """Packs fields and their amounts; fields of several types are given back as bytes."""
+        """Packs fields and their amounts; fields of several types are unpacked as bytes."""
         types = {*map(type, fields)}
         field_type = types.pop() if len(types) == 1 else bytes
         lengths, names = _joined(fields, field_type)
         return cls(field_type.__name__, len(fields), *pack_integers(lengths), names, *pack_integers(amounts))
 
     def pieces(self) -> list[bytes]:
-        """Returns the names, cut at every newline, which is four times as fast as to cut at their ends.
+        """Returns the names split at every newline, which is four times as fast as a split by lengths.
 
-        A name that has newlines is in several pieces. Equal names have equal pieces: if two blocks have
-        no piece in common, they have no name in common.
+        A name with newlines is split into several pieces. Equal names have equal pieces, so two blocks without a common
+        piece have no common name.
         """
         return self.names.split(_SEPARATOR)
 
@@ -100,7 +100,7 @@ class IncrementBlock(NamedTuple):
             start += length + len(_SEPARATOR)
 
     def arguments(self) -> list[str | bytes]:
-        """Returns the arguments of a section, from its count on."""
+        """Returns the arguments of a section, starting with its count."""
         return [
             str(self.field_count),
             str(self.length_width),
@@ -112,7 +112,7 @@ class IncrementBlock(NamedTuple):
 
 
 def increment_blocks(increments: Mapping[Any, int]) -> list[IncrementBlock]:
-    """Packs field -> amount; called by commit tasks (executor) once per group, and by the driver for what is left."""
+    """Packs field -> amount; called by commit tasks (executor) once per group, by the driver for the rest."""
     fields, amounts = list(increments), list(increments.values())
     parts = (slice(start, start + SECTION_LIMIT) for start in range(0, len(fields), SECTION_LIMIT))
     return [IncrementBlock.of(fields[part], amounts[part]) for part in parts]
@@ -131,17 +131,17 @@ def _joined(fields: Sequence[Any], field_type: type) -> tuple[Sequence[int], byt
 
 
 def _big_endian(numbers: array[int]) -> array[int]:
-    """Swaps the bytes of the numbers in place where this machine needs it; its own inverse."""
+    """Swaps the bytes of the numbers in place on a little-endian machine; its own inverse."""
     if sys.byteorder == "little":
         numbers.byteswap()
     return numbers
 
 
 class PackedWrites:
-    """The packed changes to one state, from one commit task or from several that share no field.
+    """The packed changes to one state, from one commit task, or from several that have no field in common.
 
-    No field is in two of the blocks; `reach` and `retention` are those of `StateWrites`. In a topology over many slots,
-    all fields of a block are of one shard, whose number is in `places`; it is empty in others, or if nobody knows.
+    No field is in two blocks; for `reach` and `retention` see `StateWrites`. In a topology over many slots, all fields
+    of a block belong to one shard, whose number is in `places`; otherwise, or if shards are unknown, `places` is empty.
     """
 
     __slots__ = ("_pieces", "_seen", "blocks", "places", "reach", "retention")
@@ -156,7 +156,7 @@ class PackedWrites:
     ) -> None:
         self.blocks, self.reach, self.retention = list(blocks), reach, retention
         self.places = list(places)
-        self._pieces: set[bytes] = set()  # of the first `_seen` blocks
+        self._pieces: set[bytes] = set()  # the pieces of the first `_seen` blocks
         self._seen = 0
 
     def __eq__(self, other: object) -> bool:
@@ -177,21 +177,21 @@ class PackedWrites:
         return (field for field, _ in self.items())
 
     def unpacked(self) -> StateWrites:
-        """Returns the same changes in the form that composes with any other."""
+        """Returns the same changes as `StateWrites`, which compose with any others."""
         increments = dict(self.items())
         return StateWrites(
             self.kind, self.value_type, increments=increments, reach=self.reach, retention=self.retention
         )
 
     def copied(self) -> PackedWrites:
-        """Returns a copy that others can join."""
+        """Returns a copy that can be joined with others."""
         return PackedWrites(self.blocks, self.reach, self.retention, self.places)
 
     def join(self, other: PackedWrites) -> bool:
-        """Adds what `other` packs if it is sure that no field is in both; returns whether it did.
+        """Adds the blocks of `other` if they certainly have no field in common with these; returns whether it did.
 
-        Called by the driver, for each task's blocks after the first. Order does not matter then, so this does for
-        changes of the same transactions and of later ones.
+        Called by the driver, for each task's blocks after the first. Without common fields order does not matter, so
+        `other` may be of the same transactions or of later ones.
         """
         for block in self.blocks[self._seen :]:
             self._pieces.update(block.pieces())
@@ -213,9 +213,9 @@ class PackedWrites:
 
 
 def packed(writes: StateWrites, name: str = "", shard_count: int = 1) -> StateWrites | PackedWrites:
-    """Returns changes packed, or as they are if they are more than increments that a server would take.
+    """Returns the changes packed if they are only increments within the server's range, otherwise unpacked.
 
-    Each block is of one shard of as many as the topology has.
+    With several shards, each block has the fields of one shard.
     """
     increments = writes.increments
     if not increments or (writes.kind, writes.value_type) != (PackedWrites.kind, PackedWrites.value_type):

@@ -1,7 +1,7 @@
-"""A quarantined batch: what re-creates it, why it was set aside, and when. Pure.
+"""A quarantined batch: its input, why it was set aside, and when. Pure.
 
-A record is written by the commit that publishes its transaction empty, and removed by the commit that publishes the
-batch again, or by an operator's drop. It is one value of a hash, packed, so that it is read whole or not at all.
+A record is written by the commit that publishes its transaction empty, and removed by the commit that republishes the
+batch, or by an operator's drop. It is one packed value of a hash, so it is read whole or not at all.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class BatchInput:
     """Everything a spout needs to emit a batch again, exactly.
 
     Attributes:
-        number: what the spout knows the batch by; the txid, unless batches were republished before it was cut.
-        metadata: as the spout's coordinator cut it.
+        number: the spout's number of the batch; the txid, unless batches were republished before it was cut.
+        metadata: the metadata that the spout's coordinator cut.
         positions: scope -> the stored metadata of each partition: its part of the batch, or where that part ended.
-        starts: scope -> where each partition's part began; only of spouts that cut every attempt again.
+        starts: scope -> where each partition's part began; only for spouts that cut every attempt again.
     """
 
     number: int
@@ -43,7 +43,7 @@ class PoisonCause:
     Attributes:
         reason: the last error, as one line or a few.
         attempt_count: how many attempts failed because of the batch.
-        component_id: where the last one failed; empty if no component is known to be at fault.
+        component_id: the component where the last attempt failed; empty if none is known to be at fault.
         task_index: the task of that component, from 0.
         traceback_text: the traceback of user code, if it raised.
         tuple_text: the tuple that was being executed, if any.
@@ -58,7 +58,7 @@ class PoisonCause:
 
     @property
     def place(self) -> str:
-        """Where the last one failed, in words."""
+        """Where the last attempt failed, in words."""
         return f"{self.component_id}[{self.task_index}]" if self.component_id else "no known component"
 
 
@@ -67,18 +67,18 @@ _STORED = (
     ("reason", "attempt_count", "component_id", "task_index", "traceback_text", "tuple_text"),
     ("set_aside_at_s", "topology_fingerprint", "source_fingerprint"),
 )
-"""What is stored, in this order, of the batch, of the cause and of the record itself; as they are declared, too."""
+"""The stored attributes of the batch, of the cause and of the record itself, in the order of their declarations."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineRecord:
-    """One quarantined batch, as it is stored.
+    """One quarantined batch, as stored.
 
     Attributes:
-        txid: of the transaction that was committed empty in its place.
-        set_aside_at_s: when, in seconds since the epoch, by the driver's clock.
+        txid: the transaction that was committed empty in its place.
+        set_aside_at_s: when it was set aside, in seconds since the epoch by the driver's clock.
         topology_fingerprint: digest of the topology's description at that time.
-        source_fingerprint: of the input at that time.
+        source_fingerprint: fingerprint of the input at that time.
     """
 
     txid: int
@@ -89,7 +89,7 @@ class QuarantineRecord:
     source_fingerprint: str
 
     def packed(self) -> bytes:
-        """Returns the record as it is stored; a CodecError says that some metadata would not be read back unchanged."""
+        """Returns the stored form; raises CodecError if some metadata would not be read back unchanged."""
         parts = [
             (part, name) for part, names in zip((self.batch, self.cause, self), _STORED, strict=True) for name in names
         ]
@@ -99,7 +99,7 @@ class QuarantineRecord:
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A batch to quarantine in the step that commits its transaction empty.
+    """A batch to quarantine in the same step that commits its transaction empty.
 
     The server refuses the commit (FULL) if the topology has `limit` quarantined batches already.
     """
@@ -114,12 +114,12 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """The txid of a quarantined batch that a commit publishes; the server refuses it (GONE) if its record is gone."""
+    """The txid of a quarantined batch that a commit republishes; the server refuses (GONE) if the record is gone."""
 
     txid: int
 
     def operation(self) -> list[str | bytes]:
-        """As of `SetAside`."""
+        """See `SetAside.operation`."""
         return ["take", "1", str(self.txid)]
 
 

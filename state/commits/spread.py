@@ -14,7 +14,7 @@ from state.values.state_kind import Field, StateKind
 
 
 def split(write_set: WriteSet, shard_count: int) -> list[WriteSet]:
-    """Returns what each shard is to write of the changes to states; called by the driver, once a group."""
+    """Returns each shard's share of a group's changes to states; called by the driver, once per group."""
     parts = [WriteSet() for _ in range(shard_count)]
     for name, writes in write_set.states.items():
         if isinstance(writes, PackedWrites):
@@ -27,7 +27,7 @@ def split(write_set: WriteSet, shard_count: int) -> list[WriteSet]:
 
 
 def _split_packed(parts: list[WriteSet], name: str, writes: PackedWrites) -> None:
-    """Gives each shard its blocks, by their places where commit tasks have packed them so."""
+    """Gives each shard its blocks, by their places if commit tasks have packed them by shard."""
     if writes.places:
         shares = [PackedWrites([], writes.reach, writes.retention) for _ in parts]
         for place, block in zip(writes.places, writes.blocks, strict=True):
@@ -41,7 +41,7 @@ def _split_packed(parts: list[WriteSet], name: str, writes: PackedWrites) -> Non
 
 
 def _split_fields(parts: list[WriteSet], name: str, writes: StateWrites) -> None:
-    """Gives each shard the changes to its fields; what no shard has anything of, none is given."""
+    """Gives each shard the changes to its fields; a shard without changes gets no entry for the state."""
     own = writes.settled()
     fields = ("puts", "increments", "deletes", "overwritten", "expiries")
     shares = [_by_shard(getattr(own, each).items(), name, own.kind, len(parts)) for each in fields]

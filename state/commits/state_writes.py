@@ -1,24 +1,23 @@
-"""What transactions change in one state, as a value that composes: at most one operation per field.
+"""The changes of transactions to one state, as a value that composes: at most one operation per field.
 
 There are two compositions, which must agree:
 
-* `StateWrites.then` is *in order*: what a later transaction does after an earlier one. Always defined.
-* `StateWrites.merge` joins what two tasks did over the same transactions. It is defined only where
-  order cannot matter, and raises `OrderMattersError` otherwise; the caller then composes transaction
-  by transaction.
+* `StateWrites.then` is *in order*: a later transaction's changes after an earlier one's. Always defined.
+* `StateWrites.merge` joins the changes of two tasks over the same transactions. It is defined only if order cannot
+  matter, and raises `OrderMattersError` otherwise; the caller then composes transaction by transaction.
 
-Integers add exactly, so their increments collapse into one. Floats do not, so theirs stay a list that the
-server adds up one by one. The result is the same for every group size.
+Integers add exactly, so their increments collapse into one. Floats do not, so their increments stay a list that the
+server adds one by one. The result is the same for every group size.
 
 A ranked state keeps its best members and a bounded list its last items, by one cut after all writes of a commit. That
-is the same as a cut after each transaction, because a member's score only ever gets better: one that was cut once is
-below as many others for good, unless it is put again with a better score.
+equals a cut after each transaction, because a member's score only ever improves: a member that was cut off stays below
+the kept ones, unless it is put again with a better score.
 
-Refusals must not depend on the group size either. On its own, a transaction that takes a number out of its range is
-refused; in a group, a later one may bring the number back. `then` therefore tracks how far numbers may have moved on
-the way (`StateWrites.reach`), and which increments were overwritten before the server could check them. If a number
-may have left its range, the server refuses the group, and its transactions are committed one by one. What two tasks did
-to a field that both have deleted in the end is not known any more, so `merge` takes no side if anything was added.
+Refusals must not depend on the group size either. Alone, a transaction that takes a number out of its range is refused;
+in a group, a later one may bring the number back. `then` therefore tracks how far numbers may have moved meanwhile
+(`StateWrites.reach`), and which increments were overwritten before the server could check them. If a number may have
+left its range, the server refuses the group, and its transactions are committed one by one. If two tasks have both
+deleted a field, their earlier changes to it are unknown, so `merge` refuses if either may have added to a field.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, K
 _NUMBERED = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
 REACH_MAX = 2**40
-"""Columns whose amounts might add up to more than this are added one by one, so that their reach is known exactly. A
-thousand transactions with less are far from the range of a field."""
+"""Columns whose amounts might sum to more than this are added one by one, so that their reach is known exactly. A
+thousand transactions with less stay far within a field's range.
+"""
 
 
 class OrderMattersError(TransactionError):
@@ -47,23 +47,23 @@ class OrderMattersError(TransactionError):
 class StateWrites:
     """The changes to one state. A field is in at most one of puts, increments and deletes.
 
-    Two are equal if they make the same changes, however they were composed. While a transaction makes them, whole
-    columns of increments may be held; everything else expects changes that are `settled`.
+    Two values are equal if they make the same changes, however they were composed. During a transaction, whole columns
+    of increments may be held; everything else expects `settled` changes.
 
     Attributes:
         kind: Redis type of the state.
-        value_type: declared type of its values; FLOAT for a sorted set, whose values are its scores.
+        value_type: declared type of its values; FLOAT for the scores of a sorted set.
         puts: field -> new value (set, HyperLogLog: member -> True; sorted set: member -> score).
-        increments: field -> the integer to add, or the list of floats to add in order.
-        deletes: fields to remove (in a list state, `VALUE_FIELD` empties it first).
-        appends: values to append to a list state, after `deletes`; entries of a stream, in any order: the txid and the
-            number that its id is made of, then its fields and values in turns.
+        increments: field -> an integer to add, or a list of floats to add in order.
+        deletes: fields to remove (`VALUE_FIELD` empties a list state first).
+        appends: values to append to a list state, after `deletes`; or entries of a stream, in any order: the txid and
+            the number that form the id, then fields and values, alternating.
         overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
-        reach: the farthest that increments may have moved a field after any of the transactions composed here;
-            0 before anything is composed, infinite if a number is known to have left its range.
-        retention: how much of the state is kept once this is written, and for how long.
-        expiries: field -> when it goes, in milliseconds since 1970, of puts that say so.
-        held: columns to be added to increments: fields, what to add to each, and the farthest that they may move one.
+        reach: the farthest that increments may have moved a field after any of the transactions composed here; 0 before
+            any composition, infinite if a number has certainly left its range.
+        retention: how much of the state is kept after this write, and for how long.
+        expiries: field -> its expiry in milliseconds since 1970, of puts with one.
+        held: columns to add to increments later: fields, amounts, and the farthest that a column may move one field.
     """
 
     kind: StateKind
@@ -79,9 +79,9 @@ class StateWrites:
     held: list[tuple[Sequence[Field], Sequence[int], int]] = field(default_factory=list, compare=False)
 
     def hold(self, fields: Sequence[Field], amounts: Sequence[int]) -> bool:
-        """Adds integers to fields, any of them more than once, of a state that was only incremented so far.
+        """Holds integers to add to fields, which may repeat, of a state that was only incremented so far.
 
-        Returns whether it did: amounts other than small integers have to be added one by one.
+        Returns whether it did; amounts other than small integers have to be added one by one.
         """
         if {*map(type, amounts)} - {int}:
             return False
@@ -93,7 +93,7 @@ class StateWrites:
         return True
 
     def settled(self) -> StateWrites:
-        """Adds up what is held, and returns itself."""
+        """Adds the held columns to the increments, and returns itself."""
         for fields, amounts, _ in self.held:
             self._add_columns(fields, amounts)
         self.held.clear()
@@ -114,7 +114,7 @@ class StateWrites:
         self.puts[key] = value
 
     def expire(self, keys: Iterable[Field], expires_ms: int | None) -> None:
-        """Says when fields go that were put; None keeps them, which a put does, too, that comes after another."""
+        """Sets when fields that were put expire; None removes an expiry set before."""
         if expires_ms is not None:
             self.expiries.update(dict.fromkeys(keys, expires_ms))
         elif self.expiries:
@@ -149,7 +149,7 @@ class StateWrites:
             self.increments[key] = deltas
 
     def operations(self) -> int:
-        """Returns how many changes the server will make; each float of a list is one."""
+        """Returns how many changes the server will make; each float of a list counts as one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
         written = len(self.puts) + added + len(self.deletes) + len(self.appends)
@@ -164,10 +164,10 @@ class StateWrites:
             yield VALUE_FIELD
 
     def then(self, later: StateWrites) -> None:
-        """Composes the changes of a later transaction into this."""
+        """Adds the changes of a later transaction."""
         self.retention = later.retention
         if later.held and not later.operations() and not self.puts and not self.deletes:
-            for fields, amounts, reach in later.held:  # the usual case, added up without a sum for the transaction
+            for fields, amounts, reach in later.held:  # the usual case, without an intermediate sum
                 self.reach = self.moved() + reach
                 self._add_columns(fields, amounts)
             return
@@ -215,7 +215,7 @@ class StateWrites:
             increments[field_name] = known(field_name, 0) + amount
 
     def moved(self) -> float:
-        """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
+        """Returns `reach`, or computes it for an uncomposed transaction; floats are checked when they are added."""
         if self.reach or not self.increments or self.value_type is not ValueType.INT:
             return self.reach
         amounts = self.increments.values()
@@ -224,7 +224,7 @@ class StateWrites:
         return max(highest, -lowest)
 
     def _overwrite(self, later: StateWrites) -> None:
-        """Notes the increments that `later` voids: on its own, their transaction is refused if they reach too far."""
+        """Records the increments that `later` voids: alone, their transaction is refused if they reach too far."""
         if not self.increments and not later.overwritten:
             return
         is_int = self.value_type is ValueType.INT
@@ -241,7 +241,7 @@ class StateWrites:
             self.reach = math.inf
 
     def _note_range(self, later: StateWrites) -> None:
-        """Notes if a number that was put is out of its range now; a later transaction may bring it back."""
+        """Records that a put number is out of its range now; a later transaction may bring it back."""
         if self.value_type not in (ValueType.INT, ValueType.FLOAT) or self.kind not in _NUMBERED:
             return
         most = self.most()
@@ -266,14 +266,14 @@ class StateWrites:
         if mine is self.puts and theirs is other.puts:
             return self.kind in _MEMBERS or self.retention.is_ranked
         if mine is self.deletes and theirs is other.deletes:
-            return not (self._may_add() or other._may_add())  # what was added may have met what the other one put
+            return not (self._may_add() or other._may_add())  # one may have added to a value that the other one put
         both_add = mine is self.increments and theirs is other.increments
         return both_add and self.value_type is ValueType.INT
 
     def _may_add(self) -> bool:
-        """Returns whether a transaction may have added to a field, even one that was put or deleted since."""
+        """Returns whether a transaction may have added to a field, even to one put or deleted since."""
         if self.value_type is ValueType.FLOAT:
-            return self.kind in _NUMBERED  # floats are added to those that were put, and leave no trace
+            return self.kind in _NUMBERED  # floats added to a put value leave no trace
         return self.moved() > 0
 
     def to_wire(self) -> list[Any]:
@@ -299,7 +299,7 @@ class StateWrites:
 
 
 def _add(start: Any, deltas: Any) -> Any:
-    """Computes what the server computes: adds one integer, or floats one by one."""
+    """Computes the same sum as the server: adds one integer, or floats one by one."""
     if isinstance(deltas, list):
         for delta in deltas:
             start = start + delta

@@ -1,7 +1,7 @@
-"""What transactions change in all states of a topology, as a value that composes.
+"""The changes of transactions to all states of a topology, as a value that composes.
 
 State handles build a `WriteSet` while `finish_batch` runs; it is composed with others, travels to the driver as plain
-data and is published. The changes to one state are `StateWrites`, and `PackedWrites` if commit tasks could pack them.
+data and is published. The changes to one state are `StateWrites`, or `PackedWrites` if commit tasks could pack them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from state.values.state_kind import KEEP_ALL, Field, Retention, StateKind, Value
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterWrites:
-    """The dead letters of a group; made by the driver just before it publishes, so never composed or sent.
+    """The dead letters of a group; made by the driver just before it publishes, so never composed with others.
 
     Attributes:
-        added: new letter as it is stored -> its txid.
-        taken: stored letters that go; the server refuses the commit if one of them is not there.
-        total_max: most letters that may be stored afterwards, or the server refuses the commit.
+        added: new letter in its stored form -> its txid.
+        taken: stored letters to remove; the server refuses the commit if one is missing.
+        total_max: most letters that may be stored afterwards; with more, the server refuses the commit.
     """
 
     added: dict[bytes, float]
@@ -57,13 +57,13 @@ class WriteSet:
         return letters + sum(writes.operations() for writes in self.states.values())
 
     def fields(self, names: Container[str]) -> Iterator[tuple[str, Field]]:
-        """Yields every (state name, field) this changes in the states of these names, each once."""
+        """Yields every changed (state name, field) of the named states, each once."""
         for name, writes in self.states.items():
             if name in names:
                 yield from zip(repeat(name), writes.fields(), strict=False)
 
     def then(self, later: WriteSet) -> None:
-        """Composes the changes of a later transaction into this."""
+        """Adds the changes of a later transaction."""
         for name, writes in later.states.items():
             if isinstance(writes, PackedWrites) and name not in self.states:
                 self.states[name] = writes.copied()
@@ -82,17 +82,17 @@ class WriteSet:
                 self.state(name, writes.kind, writes.value_type).merge(unpacked(writes))
 
     def drop_empty(self) -> None:
-        """Leaves out states without changes, once the transaction that makes them has ended."""
+        """Removes states without changes; called once the transaction has ended."""
         self.states = {name: writes for name, writes in self.states.items() if not unpacked(writes).is_empty()}
 
     def settled(self) -> WriteSet:
-        """Adds up what is held in any state, and returns itself."""
+        """Settles the changes of every state, and returns itself."""
         for writes in self.states.values():
             unpacked(writes).settled()
         return self
 
     def pack(self, shard_count: int = 1) -> None:
-        """Packs what can be packed, by shards if there are any; called by commit tasks, once."""
+        """Packs the changes that can be packed, by shard if there are several; called by commit tasks, once."""
         self.states = {name: packed(unpacked(writes), name, shard_count) for name, writes in self.states.items()}
 
     def to_wire(self) -> dict[str, Any]:

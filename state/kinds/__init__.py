@@ -1,5 +1,5 @@
-"""What a committer declares, by kind of state, each one Redis type.
+"""The states that a committer declares, by kind, one for each Redis type.
 
-`state_handle` has what all of them share, `declared_type` the checks of one type, `state_family` one key for each part.
+`state_handle` is their base, `declared_type` checks values of one type, `state_family` has one key for each part.
 Handles only collect changes: nothing here talks to a server. Pure.
 """

@@ -1,7 +1,7 @@
-"""A type that a state declares for its values or its fields: checks what is given, and forms what is stored. Pure.
+"""A type that a state declares for its values or fields: checks given values and converts them for storage. Pure.
 
-A type declared as int takes whatever `operator.index` accepts, NumPy integers included, and keeps an int; only a
-bool is refused.
+A type declared as int takes whatever `operator.index` accepts, NumPy integers included, and stores an int; only a bool
+is refused.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class DeclaredType:
     """The type of a state's values or fields; called by its handle for each value (executor).
 
     Args:
-        state_name: for messages.
+        state_name: the state's name, for messages.
         declared: the type.
-        scale: digits after the point; only Decimals have any.
+        scale: digits after the point; 0 except for Decimals.
 
     Attributes:
-        stored: the type of what is stored: another one for Decimals, dates, JSON and tuples.
+        stored: the type of stored values, which differs for Decimals, dates, JSON and tuples.
     """
 
     def __init__(self, state_name: str, declared: FieldType, scale: int = 0) -> None:
@@ -45,10 +45,10 @@ class DeclaredType:
         self._state_name, self._form = state_name, form_of(declared, scale)
 
     def to_stored(self, what: str, value: Any) -> Any:
-        """Returns what is stored of a value; `what` it is, such as "field", is for messages.
+        """Returns the stored form of a value; `what`, such as "field", names the value in messages.
 
         Raises:
-            TypeError, ValueError: it has not exactly the declared type, or cannot be stored.
+            TypeError, ValueError: the value does not have exactly the declared type, or cannot be stored.
         """
         if self._form is None:
             return self._checked(what, value)
@@ -65,7 +65,7 @@ class DeclaredType:
         return stored if self._form is None else self._form.from_stored(stored)
 
     def many_to_stored(self, what: str, values: list[Any]) -> list[Any]:
-        """Returns each of them as by `to_stored`."""
+        """Returns the stored form of each value; see `to_stored`."""
         return values if self.are_stored_as_given(values) else [self.to_stored(what, value) for value in values]
 
     def are_stored_as_given(self, values: Collection[Any]) -> bool:
@@ -83,11 +83,11 @@ class DeclaredType:
                 return True
 
     def have_plain_type(self, values: Collection[Any]) -> bool:
-        """Returns whether values are stored as they are given, as far as their Python types say."""
+        """Returns whether the values' Python types allow storing them unchanged."""
         return self._form is None and {*map(type, values)} <= {_TYPES[self.stored]}
 
     def first_wrong(self, what: str, values: Sequence[Any]) -> Wrong | None:
-        """Returns the first of many that cannot be stored, and why."""
+        """Returns the first value that cannot be stored, and why."""
         if self.are_stored_as_given(values) or (
             self.declared is ValueType.DECIMAL and are_scalable(values, self.scale)
         ):
@@ -95,7 +95,7 @@ class DeclaredType:
         return first_wrong(values, lambda value: self.to_stored(what, value))
 
     def first_wrong_piece(self, place: int, values: Sequence[Any]) -> Wrong | None:
-        """Returns the first of many that cannot stand at a place of this type's tuples, and why."""
+        """Returns the first value that is invalid at a place of this type's tuples, and why."""
         assert isinstance(self.declared, TupleType)
         declared = self.declared.types[place]
         return first_wrong(values, lambda value: piece_text(value, declared))
@@ -103,7 +103,7 @@ class DeclaredType:
     def as_float(self, what: str, value: Any) -> Any:
         """Returns the float that equals an integer, and anything else unchanged.
 
-        The nearest float to any other integer would be another number, which is a ValueError.
+        An integer that no float equals is a ValueError.
         """
         value = as_int(value)
         if type(value) is not int:
@@ -139,7 +139,7 @@ class DeclaredType:
 
 
 def as_int(value: Any) -> Any:
-    """Returns an int for what `operator.index` accepts, such as a NumPy integer, but leaves a bool: here, a mistake."""
+    """Returns an int for what `operator.index` accepts, such as a NumPy integer; a bool, a mistake, stays one."""
     if type(value) is int or type(value) is bool:
         return value
     try:
@@ -149,7 +149,7 @@ def as_int(value: Any) -> Any:
 
 
 def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:
-    """Returns the value type of a handle declared with a type or the name of one."""
+    """Returns the value type for a declared type or type name."""
     name = given.__name__ if isinstance(given, type) else given
     if name not in [value_type.value for value_type in allowed]:
         raise TopologyError(f"{what} is declared as {name!r}; use one of {', '.join(allowed)}")
@@ -157,7 +157,7 @@ def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] =
 
 
 def check_most(what: str, most: object) -> int:
-    """Returns how many entries a declaration keeps, from 1 to `KEPT_MAX`."""
+    """Returns the declared number of entries to keep, if it is from 1 to `KEPT_MAX`."""
     if not is_whole(most, 1, KEPT_MAX):
         raise TopologyError(f"{what} is {most!r}; give an integer from 1 to {KEPT_MAX:,}")
     return most

@@ -1,8 +1,8 @@
 """The states that a committer class declares, as class attributes.
 
-Those are descriptions, and using them raises; while `finish_batch` runs, the instance has live copies that its session
-has bound. Handles only collect changes: nothing is written until the group is published. The kinds of state are in the
-other modules here.
+Class attributes are only declarations, and using them raises; while `finish_batch` runs, the instance has live copies,
+bound by its session. Handles only collect changes: nothing is written until the group is published. The other modules
+here have the kinds of state.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ DeclaredState = StateHandle[Any] | StateFamily[Any]
 
 
 class GivenStates:
-    """Marks a committer whose states are chosen by its maker, not by its class.
+    """Marks a committer whose states are chosen for each instance, not by its class.
 
     Attributes:
-        given_states: attribute name -> a state of its own.
-        read_states: attribute name -> a state that another component of the topology declares; it reads that as the
-            transactions before have left it.
+        given_states: attribute name -> a state that the committer owns.
+        read_states: attribute name -> a state that another component of the topology declares; the committer reads it
+            as the previous transactions left it.
     """
 
     given_states: Mapping[str, DeclaredState] = {}
@@ -32,9 +32,9 @@ class GivenStates:
 
 
 def declared_states(committer: object) -> dict[str, DeclaredState]:
-    """Returns attribute name -> handle for every state of a committer: those its class declares, bases included.
+    """Returns attribute name -> handle for every state that a committer's class, or a base, declares.
 
-    Those of `GivenStates` are among them.
+    States given by `GivenStates` are included.
     """
     committer_class = committer if isinstance(committer, type) else type(committer)
     found: dict[str, DeclaredState] = {}
@@ -57,11 +57,11 @@ def declared_states(committer: object) -> dict[str, DeclaredState]:
 
 
 def bound_states(committer: object) -> dict[str, DeclaredState]:
-    """Returns what is bound while `finish_batch` runs: its own states, and those of others that it reads."""
+    """Returns the states bound while `finish_batch` runs: the committer's own, and others' states that it reads."""
     return {**declared_states(committer), **(committer.read_states if isinstance(committer, GivenStates) else {})}
 
 
 def key_shown(declared: DeclaredState, keys: Keys, shard_count: int) -> str:
-    """Returns the Redis key of a declared state for readers, as in ``{topology_id}:views:<day>``."""
+    """Returns the Redis key of a declared state for display, such as ``{topology_id}:views:<day>``."""
     key = keys.shown(declared.name, shard_count)
     return f"{key}:<{declared.part_name}>" if isinstance(declared, StateFamily) else key

@@ -16,7 +16,7 @@ _MIN_INTEGER = -MAX_INTEGER
 
 
 class _InOtherForm:
-    """Stands for the type of fields that are never stored as they are given."""
+    """A type that no field has, for field types that are never stored unchanged."""
 
 
 def _is_in_range(field: int) -> bool:
@@ -36,12 +36,12 @@ class HashState(KeyedState[Value]):
     Args:
         name: state name.
         value: type of the values: ``int``, ``float``, ``str``, ``bytes``, ``Decimal`` or ``"json"``; or its name.
-        field: type of the fields, ``str``, ``int``, ``bytes`` or ``date``, or its name. Or several but bytes, as in
-            ``(str, date)``: fields are tuples then, and Redis has ``ann|2026-11-21``.
-        scale: of Decimals, the digits after the point; they are kept as integers of the smallest unit, so that any
-            client reads 12.34 as 1234.
-        fields_expire: whether fields may be given a time at which they go, see `put`. That takes Redis 7.4 or Valkey 9,
-            and fields cannot be incremented then, since what is added to may be gone.
+        field: type of the fields, ``str``, ``int``, ``bytes`` or ``date``, or its name. Several types (except bytes),
+            such as ``(str, date)``, declare tuples, which Redis stores as ``ann|2026-11-21``.
+        scale: the digits after the point of Decimals; they are stored as integers of the smallest unit, so any client
+            reads 12.34 as 1234.
+        fields_expire: whether fields may be given an expiry time, see `put`. That takes Redis 7.4 or Valkey 9, and such
+            fields cannot be incremented, since the old value may be gone.
     """
 
     kind = StateKind.HASH
@@ -105,7 +105,7 @@ class HashState(KeyedState[Value]):
             TypeError, ValueError: field or amount has the wrong type or is out of range.
         """
         counts = self._counts
-        if counts is None and self._is_counting:  # the handle is open, holds integers, and was only incremented so far
+        if counts is None and self._is_counting:  # open, of integers, and only incremented so far
             counts = self._counts = self._open().increments
         if (
             counts is not None
@@ -136,12 +136,12 @@ class HashState(KeyedState[Value]):
         """Adds to many fields; like calling `increment` for each, but many times faster.
 
         Args:
-            fields: the fields, any of them more than once; or a mapping of fields to amounts.
+            fields: the fields, which may repeat; or a mapping of fields to amounts.
             amounts: one for each field.
 
         Raises:
-            TypeError, ValueError: as `increment`; some fields may already be incremented. Or these are not two columns
-                of one length.
+            TypeError, ValueError: as `increment`, and some fields may already be incremented; or the columns differ in
+                length.
         """
         keys, deltas = self._columns("increment_many", fields, amounts)
         is_plain = self._is_counting and keys and self._fields.are_stored_as_given(keys)
@@ -157,10 +157,10 @@ class HashState(KeyedState[Value]):
 
         Args:
             field: its name.
-            value: what it is set to.
-            expire_at: when the field goes: a date (its start in UTC), a datetime with a time zone, or whole seconds
-                since 1970; Redis takes none after the year 4199. It is part of the write, so take it from the tuple and
-                not from the clock. None, here or in a later put, keeps the field.
+            value: its new value.
+            expire_at: when the field expires: a date (its start in UTC), a datetime with a time zone, or whole seconds
+                since 1970, up to the year 4199. It is part of the write, so take it from the tuple and not from the
+                clock. None, here or in a later put, keeps the field.
 
         Raises:
             TypeError, ValueError: field, value or time has the wrong type or is out of range.
@@ -182,12 +182,12 @@ class HashState(KeyedState[Value]):
         """Sets many fields; like calling `put` for each in order, but many times faster.
 
         Args:
-            fields: the fields; of one that is named twice the last value counts. Or a mapping of fields to values.
+            fields: the fields; if one repeats, its last value counts. Or a mapping of fields to values.
             values: one for each field.
-            expire_at: when all of these go; see `put`.
+            expire_at: when all of these fields expire; see `put`.
 
         Raises:
-            TypeError, ValueError: as `put`; some fields may already be set. Or these are not two columns of one length.
+            TypeError, ValueError: as `put`, and some fields may already be set; or the columns differ in length.
         """
         keys, column = self._columns("put_many", fields, values)
         expires_ms = None if expire_at is None else self._expiry_ms(expire_at, keys)

@@ -1,4 +1,4 @@
-"""States of many entries, each read by its key: hashes by field, sets and sorted sets by member."""
+"""The base of states whose entries are read by key: hashes by field, sets and sorted sets by member."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ class KeyedState(StateHandle[Declared]):
     """The base of states whose entries are read by key."""
 
     def prefetch(self, *tuple_fields: str) -> Self:
-        """Says which fields of the committer's tuples hold the keys that `finish_batch` is going to read.
+        """Names the fields of the committer's tuples that hold the keys which `finish_batch` will read.
 
         ``balances = HashState("balances").prefetch("account")`` has the first read of a commit group fetch the balances
         of all accounts that the group's tuples name, so a group costs one round trip and not one for each transaction.
-        What is read stays the same, and so do the answers: keys that were not announced are read when they are asked
-        for, and those that were announced in vain do no harm.
+        Results do not change: other keys are read when they are needed, and unneeded prefetched keys do no harm.
 
         Args:
-            tuple_fields: one or more; each belongs to a stream the committer is subscribed to. For keys that are
-                tuples, one for each of their values, all of one stream.
+            tuple_fields: one or more fields of streams to which the committer is subscribed. For keys that are tuples,
+                one field for each of their values, all of one stream.
 
         Raises:
-            TopologyError: none is given, or one is not a name; or the state cannot be read.
+            TopologyError: no field is given, or one is not a name; or the state cannot be read.
         """
         if not tuple_fields or not all(isinstance(name, str) and name for name in tuple_fields):
             raise TopologyError(
@@ -52,7 +51,7 @@ class KeyedState(StateHandle[Declared]):
         return self._session.read(self.name, self.kind, self.stored_type, fields, prefetched)
 
     def _prefetched(self, waiting: WaitingValues) -> Iterator[Field]:
-        """Gives the keys in what waits; values that cannot be keys are for `finish_batch` to complain of."""
+        """Yields the keys in the waiting tuples; skips values that cannot be keys, which `finish_batch` will report."""
         columns = waiting(self.prefetched_by)
         for values in columns if not isinstance(self.field_type, TupleType) else _tuples(columns, self.field_type):
             if self._fields.are_stored_as_given(values):
@@ -66,6 +65,6 @@ class KeyedState(StateHandle[Declared]):
 
 
 def _tuples(columns: Iterator[Sequence[Any]], declared: TupleType) -> Iterator[Sequence[Any]]:
-    """Yields columns of tuples, made of one column for each of their values."""
+    """Yields columns of tuples, zipped from one column for each of their values."""
     while some := list(islice(columns, len(declared.types))):
         yield list(zip(*some, strict=False))

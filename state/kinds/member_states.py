@@ -1,4 +1,4 @@
-"""States of members: sets, sorted sets, and HyperLogLogs, which only count theirs."""
+"""States of members: sets, sorted sets, and HyperLogLogs, which only count their members."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SetState(KeyedState[Item]):
 
     Args:
         name: state name.
-        value: type of the members, as of the fields of a `HashState`.
+        value: type of the members, one of those for fields of a `HashState`.
     """
 
     kind = StateKind.SET
@@ -42,7 +42,7 @@ class SetState(KeyedState[Item]):
         """Adds many members; like calling `add` for each, but many times faster.
 
         Raises:
-            TypeError, ValueError: as `add`; some members may already be added. Or this is text, not members.
+            TypeError, ValueError: as `add`, and some members may already be added; or the argument is text.
         """
         column = self._members("add_many", members)
         if not self._put_plain(column, [True] * len(column)):
@@ -72,12 +72,12 @@ class SetState(KeyedState[Item]):
 class HyperLogLogState(StateHandle[Item]):
     """A Redis HyperLogLog: an estimate of the number of different members, with a standard error of 0.81 %.
 
-    Write-only: a transaction never reads the estimate. Readers outside ask ``PFCOUNT``, for several keys at once if
-    they like, or `snapshot`, which returns the count.
+    Write-only: a transaction never reads the estimate. Outside readers use ``PFCOUNT``, which also takes several keys,
+    or `snapshot`, which returns the count.
 
     Args:
         name: state name.
-        value: type of the members, as of the fields of a `HashState`.
+        value: type of the members, one of those for fields of a `HashState`.
     """
 
     kind = StateKind.HYPERLOGLOG
@@ -104,7 +104,7 @@ class HyperLogLogState(StateHandle[Item]):
         """Counts many members; like calling `add` for each, but many times faster.
 
         Raises:
-            TypeError, ValueError: as `add`; some members may already be added. Or this is text, not members.
+            TypeError, ValueError: as `add`, and some members may already be added; or the argument is text.
         """
         column = self._members("add_many", members)
         if not self._put_plain(column, [True] * len(column)):
@@ -117,14 +117,14 @@ class SortedSetState(KeyedState[Item]):
 
     Args:
         name: state name.
-        value: type of the members, as of the fields of a `HashState`.
-        keep_highest: how many members stay: each commit cuts off those with the lowest scores, of equal ones the first
-            by their bytes. Such a state takes only `put` and `put_many`, which then keep a member's best score: what
-            depends on a member that may have been cut off would depend on when the cut was made.
-        keep_lowest: the same with the lowest scores; of equal ones the last are cut off.
+        value: type of the members, one of those for fields of a `HashState`.
+        keep_highest: how many members stay: each commit cuts off the lowest scores, among equal scores the first
+            members by their bytes. Such a state takes only `put` and `put_many`, which keep a member's best score; the
+            result of any other call would depend on when members were cut off.
+        keep_lowest: the same for the lowest scores; among equal scores the last members are cut off.
 
     Raises:
-        TopologyError: both are given, or one is not a number of members.
+        TopologyError: both limits are given, or one is not a valid number.
     """
 
     kind = StateKind.SORTED_SET
@@ -162,7 +162,7 @@ class SortedSetState(KeyedState[Item]):
         return None if self._values.are_stored_as_given(values) else first_wrong(values, self._score)
 
     def put(self, member: Item, score: float) -> None:
-        """Sets a member's score; in a bounded set only if it is better than the one it has.
+        """Sets a member's score; in a bounded set only if it is better than the current one.
 
         Raises:
             TypeError, ValueError: member or score has the wrong type, or the score is not finite.
@@ -176,11 +176,11 @@ class SortedSetState(KeyedState[Item]):
         """Sets the scores of many members; like calling `put` for each in order, but many times faster.
 
         Args:
-            members: the members; of one that is named twice the last score counts. Or a mapping of members to scores.
+            members: the members; if one repeats, its last score counts. Or a mapping of members to scores.
             scores: one for each member.
 
         Raises:
-            TypeError, ValueError: as `put`; some scores may already be set. Or these are not two columns of one length.
+            TypeError, ValueError: as `put`, and some scores may already be set; or the columns differ in length.
         """
         keys, column = self._columns("put_many", members, scores)
         if not self._put_plain(keys, column):
@@ -193,8 +193,8 @@ class SortedSetState(KeyedState[Item]):
         """Adds to the scores of many members; like calling `increment` for each in order.
 
         Raises:
-            TypeError, ValueError: as `increment`; some scores may already be incremented. Or these are not two columns
-                of one length.
+            TypeError, ValueError: as `increment`, and some scores may already be incremented; or the columns differ in
+                length.
         """
         keys, deltas = self._columns("increment_many", members, amounts)
         if self.retention.is_ranked or not self._add_plain_floats(keys, deltas):

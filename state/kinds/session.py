@@ -1,8 +1,8 @@
-"""What a committer's task may see and change while one of its `finish_batch` calls runs.
+"""The state that a committer's task may read and change while one of its `finish_batch` calls runs.
 
-A read sees the state committed when the group started, overlaid with this task's earlier writes of the same
-commit group and with its writes of this transaction. Reads are recorded, because the group must end before a
-transaction that read what another task wrote.
+A read sees the state committed when the group started, overlaid with this task's earlier writes of the same commit
+group and with its writes of this transaction. Reads are recorded, because the group must end before a transaction that
+has read a value written by another task.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from state.values.state_kind import Field, StateKind, ValueType
 from state.values.value_form import decode_stored
 
 PREFETCH_MAX = 10_000
-"""Most fields that one read takes along for other transactions; the next read that misses one takes the next ones."""
+"""Most fields that one read prefetches for other transactions; the next read that misses a field prefetches more."""
 
 WaitingValues = Callable[[Sequence[str]], Iterator[Sequence[Any]]]
-"""names of tuple fields -> the values in them, column by column, of the group's tuples that wait to be executed."""
+"""Names of tuple fields -> their values, column by column, in the group's tuples that wait to be executed."""
 Prefetched = Callable[[WaitingValues], Iterator[Field]]
-"""What a state will be asked for, by what waits; fields may repeat."""
+"""Waiting values -> the fields that a state will be asked for; fields may repeat."""
 
 
 class StateReader(Protocol):
     """Reads committed state; `RedisReader` on executors, a fake in tests."""
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
-        """Returns the stored bytes of each field; a StaleReadError says that the state is no longer at that txid."""
+        """Returns the stored bytes of each field; raises StaleReadError if the state is no longer at that txid."""
         ...
 
 
 def nothing_waits(_names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Returns the `WaitingValues` of a task that gets its tuples one by one."""
+    """`WaitingValues` of a task that gets its tuples one by one: none."""
     return iter(())
 
 
 class CommittedValues:
     """The committed values that one task has read during one group; without a reader, reads are impossible.
 
-    All reads are as of `as_of_txid`; `waiting` is what the group still has to execute.
+    All reads are as of `as_of_txid`; `waiting` has the tuples that the group still has to execute.
     """
 
     def __init__(self, reader: StateReader | None, as_of_txid: int = 0, waiting: WaitingValues = nothing_waits) -> None:
@@ -59,7 +59,7 @@ class CommittedValues:
     ) -> list[bytes | None]:
         """Returns the stored bytes of each field, in at most one round trip.
 
-        If anything has to be read, it reads what `prefetched` gives along with it.
+        If any field has to be read, fields from `prefetched` are read with it.
         """
         known = self._known.setdefault(name, {})
         missing = [field for field in fields if field not in known]
@@ -91,7 +91,7 @@ class Declared(Protocol):
 
 
 class Binding(Protocol):
-    """A live handle; its session tells it when it opens and closes."""
+    """A live handle; its session calls it when it opens and closes."""
 
     name: str
 
@@ -109,9 +109,9 @@ class StateSession:
 
     Attributes:
         writes: changes made by the current, or just ended, transaction.
-        reads: every (state name, field) it read whose value another task may have written.
-        earlier: this task's composed writes of the lower transactions of the group.
-        place: txid of the transaction and index of the task, which name the entries of streams.
+        reads: every (state name, field) that the transaction read and another task may have written.
+        earlier: this task's composed writes in lower transactions of the group.
+        place: the transaction's txid and the task's index, which form the ids of stream entries.
     """
 
     def __init__(self, reader: StateReader | None = None) -> None:
@@ -126,7 +126,7 @@ class StateSession:
     def bind(self, committer: object, states: Mapping[str, Declared]) -> None:
         """Puts a live handle for each state into a committer instance; the executor calls it once for every instance.
 
-        `states` are those that its class declares, by attribute.
+        `states` are the committer's states by attribute name.
         """
         if states and not hasattr(committer, "__dict__"):
             raise TopologyError(f"committer {type(committer).__name__} has __slots__; remove them to use state")
@@ -134,16 +134,16 @@ class StateSession:
             committer.__dict__[attribute] = declared.bind(self)
 
     def begin_group(self, as_of_txid: int, waiting: WaitingValues = nothing_waits) -> None:
-        """Forgets what was read; called before the first transaction of a group, with the committed txid below it.
+        """Forgets all reads; called before the first transaction of a group, with the committed txid below it.
 
-        `waiting` gives the group's tuples that wait to be executed, for states that read ahead.
+        `waiting` has the group's tuples that wait to be executed, for states that prefetch.
         """
         self._committed = CommittedValues(self._reader, as_of_txid, waiting)
 
     def open(self, earlier: WriteSet | None = None) -> None:
         """Starts a transaction with nothing written and nothing read; handles become usable.
 
-        `earlier` is what this task wrote in lower transactions of the group; it is not changed.
+        `earlier` has this task's writes in lower transactions of the group; it is not changed.
         """
         self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
         self.reads = set()
@@ -192,14 +192,14 @@ class StateSession:
                     is_member = kind is StateKind.SET
                     values[field] = is_member or decode_stored(stored, value_type, f"field {field!r} of state {name!r}")
         for layer in layers:
-            for changes in (layer.puts, layer.deletes, layer.increments):  # of which few are about these fields
+            for changes in (layer.puts, layer.deletes, layer.increments):  # few of them concern these fields
                 for field in values.keys() & changes.keys():
                     values[field] = _overlaid(layer, field, values[field])
         return values
 
 
 def _undecided(writes: StateWrites, fields: Sequence[Field]) -> Sequence[Field]:
-    """Returns the fields whose value these writes do not tell alone."""
+    """Returns the fields whose value does not follow from these writes alone."""
     return [field for field in fields if field not in writes.puts and field not in writes.deletes]
 
 

@@ -1,9 +1,9 @@
-"""One state for each part of something: a hash a day, a set a customer. Each part has a Redis key of its own.
+"""States divided into parts, such as a hash per day or a set per customer. Each part has its own Redis key.
 
-When the key of a part expires is a function of the part alone. Were it set call by call, the outcome would depend on
-when a commit happens to run: whether a key is extended before it has gone, or whether it was empty in between. As it
-is, a key holds exactly what was committed to it until its time, and nothing afterwards: a commit that runs, or is
-repeated, later than that writes the key and ends it in the same step.
+The expiry of a part's key is a function of the part alone. If it were set call by call, the outcome would depend on
+when a commit happens to run: a key might be extended before it expires, or be empty in between. Instead, a key holds
+exactly what was committed to it until its expiry, and nothing afterwards: a later or repeated commit writes the key and
+ends it in the same step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from state.values.state_kind import FieldType, Retention, StateKind, ValueType
 
 
 class PartTemplate(Protocol):
-    """What each part of a family is: a state, see `StateHandle`."""
+    """The state that each part of a family is; see `StateHandle`."""
 
     name: str
     kind: StateKind
@@ -41,7 +41,7 @@ class PartTemplate(Protocol):
 
 Handle = TypeVar("Handle", bound=PartTemplate)
 ExpireAt = Callable[[Any], When]
-"""part -> when its key goes."""
+"""Part -> when its key expires."""
 
 
 class PartType(StrEnum):
@@ -54,16 +54,16 @@ _TYPES: dict[PartType, type[Any]] = {PartType.STR: str, PartType.INT: int, PartT
 
 
 class StateFamily(Generic[Handle]):
-    """A state with one Redis key for each part, made by ``per``: ``self.views[day]`` is the state of one part.
+    """A state with one Redis key for each part, declared with ``per``: ``self.views[day]`` is the state of one part.
 
-    Each part is read, written and committed like a state of its own. Parts need not be known beforehand; a key begins
-    to exist with the first commit that writes to it.
+    Each part is read, written and committed like a state of its own. Parts need not be known in advance; the first
+    commit that writes to a part creates its key.
 
     Args:
-        template: what each part is.
-        part_name: what there is one of for each part.
+        template: the state that each part is.
+        part_name: what a part stands for, such as "day".
         part: type of the parts.
-        expire_at: when the key of a part goes.
+        expire_at: returns when the key of a part expires.
 
     Raises:
         TopologyError: an argument is not valid.
@@ -98,7 +98,7 @@ class StateFamily(Generic[Handle]):
 
     @property
     def prefetched_by(self) -> tuple[str, ...]:
-        """Nothing: parts are read when they are asked for."""
+        """Always empty: parts are read only when they are used."""
         return ()
 
     @property
@@ -140,14 +140,14 @@ class StateFamily(Generic[Handle]):
         self._write_set, self._open = None, {}
 
     def __getitem__(self, part: Any) -> Handle:
-        """Returns the state of one part, to be used like any other; valid until `finish_batch` returns.
+        """Returns the state of one part, used like any other state; valid until `finish_batch` returns.
 
         Raises:
             TopologyError: the state is not open.
             TypeError, ValueError: the part has another type than declared, or cannot be part of a key.
         """
         if type(part) is not _TYPES[self.part_type]:
-            part = self._checked(part)  # now, for it may equal a part that is open, or equal nothing at all
+            part = self._checked(part)  # checked first: it may equal an open part of another type, or not even itself
         found = self._open.get(part)
         if found is None:
             found = self._open[part] = self._opened(part)
@@ -157,7 +157,7 @@ class StateFamily(Generic[Handle]):
         return f"{self.template!r}.per({self.part_name!r})"
 
     def first_wrong_part(self, parts: Sequence[Any]) -> Wrong | None:
-        """Returns the first of many that cannot be a part, and why (executor)."""
+        """Returns the first value that cannot be a part, and why (executor)."""
         if not {*map(type, parts)} <= {_TYPES[self.part_type]}:
             return first_wrong(parts, self._checked)
         different = list(dict.fromkeys(parts))
@@ -165,7 +165,7 @@ class StateFamily(Generic[Handle]):
         return None if wrong is None else Wrong(parts.index(different[wrong.place]), wrong.error)
 
     def member(self, text: str) -> Handle:
-        """Returns the state of the part that is spelled so, as a declaration; for readers of stored state."""
+        """Returns the declaration of the part with this text; for readers of stored state."""
         member = object.__new__(type(self.template))
         member.__dict__.update(self.template.__dict__)
         member.name = member_name(self.name, text)
@@ -208,15 +208,15 @@ class StateFamily(Generic[Handle]):
 
 
 def named_part(topology_id: str, text: str, part_types: Mapping[str, PartType | None]) -> tuple[str, str | None]:
-    """Returns the state that a user has named, and its part if one is named, whether quoted as in its key or not.
+    """Returns the name of the state in a user's text, and the part if there is one, escaped as in its key or not.
 
-    `part_types` has the type of every state's parts, None for a state without.
+    `part_types` has the type of every state's parts, None for a state without parts.
 
     Raises:
-        TopologyError: there is no such state, or it has no such parts.
+        TopologyError: there is no such state, or it has no such part.
     """
     name, part = split_member(text)
-    if part is None and ":" in text:  # the part as it is listed, not as it is spelled in a key
+    if part is None and ":" in text:  # the part as lists show it, not as in a key
         name, _, part = text.partition(":")
     if name not in part_types:
         known = ", ".join(sorted(part_types)) or "none"
@@ -233,7 +233,7 @@ def named_part(topology_id: str, text: str, part_types: Mapping[str, PartType | 
 
 
 def part_text(part: Any) -> str:
-    """Returns how a part is spelled: dates as in 2026-11-21."""
+    """Returns the text of a part; a date's is like 2026-11-21."""
     return part.isoformat() if isinstance(part, date) else str(part)
 
 

@@ -1,4 +1,4 @@
-"""The base of all typed state handles: name, declared types, session, and writing single values and whole columns."""
+"""The base of all typed state handles: name, declared types, session, and writes of single values and columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from state.values.value_form import check_scale
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
 Declared = TypeVar("Declared")
-"""The type that a state is declared with: of its values, or of a set's members."""
+"""The declared type of a state's values, or of a set's members."""
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultingTypeVar  # type checkers know it, installed or not
 
@@ -47,11 +47,11 @@ Number = TypeVar("Number", bound=int | float | Decimal)
 
 
 FieldGiven = type | str | tuple[type | str, ...]
-"""How the type of fields or members is declared: a type, its name, or several of them for tuples."""
+"""The declared type of fields or members: a type, its name, or several of them for tuples."""
 
 
 class _DeclaringAlias(GenericAlias):
-    """``HashState[float]`` at run time: a call of it declares floats."""
+    """``HashState[float]`` at run time: calling it declares float values."""
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         made: Any = self.__origin__
@@ -78,9 +78,9 @@ class StateHandle(Generic[Declared]):
     scale = 0
     retention: Retention = KEEP_ALL
     fields_expire = False
-    """Whether its fields may be given a time at which they go."""
+    """Whether its fields may be given an expiry time."""
     prefetched_by: tuple[str, ...] = ()
-    """Names of the tuple fields that hold keys to be read; see `KeyedState.prefetch`."""
+    """Names of the tuple fields that hold keys to prefetch; see `KeyedState.prefetch`."""
 
     if not TYPE_CHECKING:
 
@@ -98,17 +98,17 @@ class StateHandle(Generic[Declared]):
         self._is_declared = True
 
     def per(self, part_name: str, part: type | str = str, *, expire_at: ExpireAt | None = None) -> StateFamily[Self]:
-        """Declares one such state for each day, customer or whatever else, each under a Redis key of its own.
+        """Declares one such state for each day, customer or other part, each under its own Redis key.
 
         ``views = HashState("views").per("day", date)`` is one hash a day: ``self.views[day].increment(page)`` writes to
         ``{topology_id}:views:2026-11-21``.
 
         Args:
-            part_name: what there is one key for, as in "day"; for readers and messages.
+            part_name: what a part stands for, such as "day"; for readers and messages.
             part: type of the parts, ``str``, ``int`` or ``datetime.date``, or its name.
-            expire_at: returns when the key of a part goes: a date (its start in UTC), a datetime with a time zone, or
-                whole seconds since 1970. It is called with the part alone, in every transaction that writes to it, and
-                must always return the same. None keeps all.
+            expire_at: returns when the key of a part expires: a date (its start in UTC), a datetime with a time zone,
+                or whole seconds since 1970. It is called with the part alone, in every transaction that writes to it,
+                and must always return the same value. None keeps all keys.
 
         Raises:
             TopologyError: an argument is not valid.
@@ -116,7 +116,7 @@ class StateHandle(Generic[Declared]):
         return StateFamily(self, part_name, part, expire_at)
 
     def of_tuples(self, width: int) -> Self:
-        """Returns this state for fields, or members, that are tuples, each of whose values has its declared type."""
+        """Returns this state with keys that are tuples of `width` values, each of the declared field type."""
         made = copy.copy(self)
         made._declare_field("key", (self.field_type.value,) * width)  # noqa: SLF001 - of its own kind
         return made
@@ -130,7 +130,7 @@ class StateHandle(Generic[Declared]):
     def copied(self, session: StateSession) -> Self:
         """Returns a copy that belongs to `session` and does not follow it yet."""
         live = object.__new__(type(self))
-        live.__dict__.update(self.__dict__)  # of a declaration, which is never attached
+        live.__dict__.update(self.__dict__)  # a declaration is never attached
         live._session = session
         return live
 
@@ -146,17 +146,17 @@ class StateHandle(Generic[Declared]):
         return f"{type(self).__name__}({self.name!r})"
 
     def first_wrong_field(self, fields: Sequence[Any], place: int | None = None) -> Wrong | None:
-        """Returns the first of many that has no type of a field, or member, and why; the state need not be open.
+        """Returns the first value that cannot be a field or member by its type, and why; the state need not be open.
 
-        With a place, these are what stands there in fields that are tuples. What else may be wrong is found when it is
-        written: fields of one type that are equal are the same field.
+        With a place, the values are those at that place of fields that are tuples. Other faults are found by the write:
+        equal fields of one type are the same field, so no other check is needed here.
         """
         if place is not None and isinstance(self.field_type, TupleType):
             return self._fields.first_wrong_piece(place, fields)
         return None if self._fields.have_plain_type(fields) else self._fields.first_wrong("field", fields)
 
     def first_wrong_increment(self, amounts: Sequence[Any]) -> Wrong | None:
-        """Returns the first of many that cannot be added, and why; the state need not be open."""
+        """Returns the first amount that cannot be added, and why; the state need not be open."""
         if self.value_type is ValueType.DECIMAL:
             return self._values.first_wrong("increment", amounts)
         are_ints = self.value_type is ValueType.FLOAT and {*map(type, amounts)} == {int}
@@ -165,7 +165,7 @@ class StateHandle(Generic[Declared]):
         return None if self._values.are_stored_as_given(amounts) else first_wrong(amounts, self._check_delta)
 
     def first_wrong_value(self, values: Sequence[Any]) -> Wrong | None:
-        """Returns the first of many that cannot be put, and why; the state need not be open."""
+        """Returns the first value that cannot be put, and why; the state need not be open."""
         return self._values.first_wrong("value", values)
 
     def _open(self) -> StateWrites:
@@ -173,7 +173,7 @@ class StateHandle(Generic[Declared]):
         return self._changes().settled()
 
     def _changes(self) -> StateWrites:
-        """Returns the transaction's changes to the state; some may be held; made by the first call."""
+        """Returns the transaction's changes to the state, created by the first call; some may be held unsettled."""
         writes = self._writes
         if writes is not None:
             return writes
@@ -218,7 +218,7 @@ class StateHandle(Generic[Declared]):
             self.value_type = self.stored_type = self.stored_field_type
 
     def _columns(self, call: str, first: Any, second: Any) -> tuple[list[Any], list[Any]]:
-        """Returns the two columns that a call was given, either as such or as the items of a mapping."""
+        """Returns the two columns given to a call, as columns or as the items of a mapping."""
         if second is None and isinstance(first, Mapping):
             return list(first), list(first.values())
         columns = (self._column(call, first), self._column(call, second))
@@ -239,7 +239,7 @@ class StateHandle(Generic[Declared]):
         return values
 
     def _members(self, call: str, members: Any) -> list[Any]:
-        """Returns the members that a call was given, in any order."""
+        """Returns the members given to a call, in any order."""
         return list(members) if isinstance(members, (Set, Mapping)) else self._column(call, members)
 
     def _check_delta(self, by: Any) -> Any:
@@ -250,7 +250,7 @@ class StateHandle(Generic[Declared]):
         return self._values.to_stored("increment", by)
 
     def _put_plain(self, fields: list[Any], values: list[Any]) -> bool:
-        """Puts columns at once if single calls would keep all of them as they are; returns whether it did."""
+        """Puts columns at once if single calls would store all values unchanged; returns whether it did."""
         writes = self._open()
         if writes.increments or writes.deletes or not self._fields.are_stored_as_given(fields):
             return False
@@ -260,7 +260,7 @@ class StateHandle(Generic[Declared]):
         return True
 
     def _add_plain_floats(self, fields: list[Any], amounts: list[Any]) -> bool:
-        """Adds columns at once if single calls would add all of them as floats; returns whether it did."""
+        """Adds columns at once if single calls would add all amounts as floats; returns whether it did."""
         kinds = {*map(type, amounts)}
         if kinds == {int} and -(2**53) <= min(amounts) <= max(amounts) <= 2**53:
             amounts = list(map(float, amounts))

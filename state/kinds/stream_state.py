@@ -1,4 +1,4 @@
-"""A Redis stream that a topology writes: the entries of one transaction after another, under ids that name it."""
+"""A Redis stream that a topology writes: each transaction's entries in order, with the txid in their ids."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from state.kinds.state_handle import Item, StateHandle
 from state.values.state_kind import KeptEnd, Retention, StateKind
 
 ENTRIES_PER_TASK = 2**32
-"""How far apart the numbers of two tasks' first entries are."""
+"""The distance between the numbers of two tasks' first entries."""
 
 
 class StreamState(StateHandle[Item]):
-    """A Redis stream, for programs that read what a topology finds as it finds it, another topology among them.
+    """A Redis stream, for programs (such as another topology) that follow a topology's results.
 
     An entry's id is ``<txid>-<number>``. The numbers of a transaction ascend from 0 in the order of `append`; those of
-    a committer's second task begin at 2**32. So a batch that runs again writes the same entries, and a reader can tell
-    by the id how far it is. Nobody else may add to the stream: a transaction that finds a higher id is refused.
-    Write-only: a transaction never reads a stream; the source `RedisStreams` does.
+    a committer's second task begin at 2**32. So a batch that runs again writes the same entries, and the id is a
+    reader's position. Nobody else may add to the stream: a transaction that finds a higher id is refused. Write-only: a
+    transaction never reads a stream; the source `RedisStreams` does.
 
     Args:
         name: state name.
         value: type of the values of all fields: ``int``, ``float``, ``str``, ``bytes``, ``Decimal`` or ``"json"``; or
             its name.
-        scale: as of a `HashState`.
-        keep_last: how many entries stay: each commit cuts off what is before them. None keeps all.
+        scale: see `HashState`.
+        keep_last: how many entries stay: each commit cuts off older ones. None keeps all.
     """
 
     kind = StateKind.STREAM

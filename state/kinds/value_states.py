@@ -17,7 +17,7 @@ class ValueState(StateHandle[Value]):
     Args:
         name: state name.
         value: type of the value: ``int``, ``float``, ``str``, ``bytes``, ``Decimal`` or ``"json"``; or its name.
-        scale: as of a `HashState`.
+        scale: see `HashState`.
     """
 
     kind = StateKind.VALUE
@@ -61,8 +61,8 @@ class ListState(StateHandle[Item]):
     Args:
         name: state name.
         value: type of the items: ``int``, ``float``, ``str``, ``bytes``, ``Decimal`` or ``"json"``; or its name.
-        scale: as of a `HashState`.
-        keep_last: how many items stay: each commit cuts off what is before them. None keeps all.
+        scale: see `HashState`.
+        keep_last: how many items stay: each commit cuts off older ones. None keeps all.
     """
 
     kind = StateKind.LIST

@@ -1,1 +1,1 @@
-"""What a server holds and says about itself, as values. Pure: `redis_owner`, `redis_admin` store them."""
+"""A server's records and facts about itself, as values. Pure: `redis_owner` and `redis_admin` store them."""

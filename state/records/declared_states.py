@@ -1,7 +1,7 @@
-"""What a topology's stored description declares, and which keys below its hash tag are therefore its own.
+"""The states that a topology's stored description declares, and the keys below its hash tag that it therefore owns.
 
-Drop, import, export, verify and list all use this one list: the keys of txbatch's records, and those of the states that
-the description declares or says were declared before. Any other key belongs to somebody who wants it in the same
+Drop, import, export, verify and list all use this one list: the keys of txbatch's records, and of the states that the
+description declares now or records as declared before. Any other key belongs to somebody who wants it in the same
 cluster slot, such as the stream that the topology reads. Pure.
 """
 
@@ -21,20 +21,20 @@ from state.values.state_kind import FieldType, StateKind, ValueType, field_type_
 
 HASH = "hash"
 _WHOLE = ""
-"""Stands for a state with one key where others have the type of their parts."""
+"""Stands in for the type of parts, for a state with one key."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedState:
-    """A state as a stored description declares it.
+    """A state, as declared in a stored description.
 
     Attributes:
-        keep: the part of it that is kept, as in "highest 100"; empty for everything.
-        part_type: None if it has one key.
+        keep: the retention, such as "highest 100"; empty if everything is kept.
+        part_type: the type of its parts; None if it has one key.
         expires: whether the keys of its parts expire.
-        fields_expire: whether its fields may.
-        began_txid: the first transaction that wrote it as it is declared.
-        is_mixed: whether it may hold what was written before that: by a former declaration, or by something else.
+        fields_expire: whether its fields may expire.
+        began_txid: the first transaction that wrote it under this declaration.
+        is_mixed: whether it may hold older data, written under a former declaration or by something else.
     """
 
     name: str
@@ -51,12 +51,12 @@ class DescribedState:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether what it holds does not depend on when one looks."""
+        """Whether its content does not depend on the time of reading."""
         return not self.expires and not self.fields_expire
 
 
 def declared_states_of(description: str) -> dict[str, DescribedState]:
-    """Returns state name -> how it was declared by the last run.
+    """Returns state name -> its declaration in the last run.
 
     Raises:
         ValueError: the description cannot be read.
@@ -84,7 +84,7 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
 
 
 def shard_count_of(description: str) -> int:
-    """Returns how many shards hold a topology's state; 1 if its description does not say, or cannot be read."""
+    """Returns how many shards hold a topology's state; 1 if its description has no number or is unreadable."""
     with suppress(ValueError, TypeError, AttributeError):
         return int(json.loads(description).get("shards", 1))
     return 1
@@ -117,9 +117,9 @@ def with_whole(description: str, name: str) -> str:
 
 
 def with_former(given: str, stored: str) -> str:
-    """Returns a description that also says which keys the states of the stored one may have left.
+    """Returns a description that also lists the kinds of keys that states of the stored one may have left.
 
-    What it cannot read adds nothing.
+    An unreadable stored description adds nothing.
     """
     described, kept = json.loads(given), OwnedKeys.of(stored).forms
     now = OwnedKeys.of(given).forms
@@ -129,13 +129,13 @@ def with_former(given: str, stored: str) -> str:
 
 
 def with_beginnings(given: str, stored: str, next_txid: int, existing: Iterable[str]) -> str:
-    """Returns a description that also says since when each state is written as it is declared, unless it always was.
+    """Returns a description that also records since when each state has its declaration, unless it always had it.
 
     Args:
         given: the description of a run that begins.
-        stored: that of the last run, "" if there was none; states that it does not declare alike begin now.
+        stored: the description of the last run, "" if there was none; states declared differently there begin now.
         next_txid: the first transaction that the run may commit.
-        existing: states that are there, and that the stored description does not declare.
+        existing: states that exist although the stored description does not declare them.
     """
     before: Mapping[str, DescribedState] = OwnedKeys.of(stored).states
     began: dict[str, tuple[int, bool]] = {}
@@ -151,7 +151,7 @@ def with_beginnings(given: str, stored: str, next_txid: int, existing: Iterable[
 
 
 def without_former(description: str) -> str:
-    """Inverse of `with_former`: the description for a place where those keys are not."""
+    """Inverse of `with_former`: the description for a server that does not have the former keys."""
     described = json.loads(description)
     if described.pop("former", None) is None:
         return description
@@ -160,11 +160,11 @@ def without_former(description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnedKeys:
-    """What belongs to a topology.
+    """The keys that belong to a topology.
 
     Attributes:
-        states: those that are declared.
-        forms: state name, declared now or before -> the types of its parts; "" if it has, or had, one key.
+        states: the declared states.
+        forms: name of each state declared now or before -> the types of its parts; "" if it has, or had, one key.
     """
 
     states: Mapping[str, DescribedState]
@@ -172,9 +172,9 @@ class OwnedKeys:
 
     @classmethod
     def of(cls, description: str, also: Iterable[str] = ()) -> Self:
-        """Returns what a description declares; nothing but records if it cannot be read.
+        """Returns the keys that follow from a description; only txbatch's records if it is unreadable.
 
-        The states named by `also` are the topology's, too, with any parts.
+        States named by `also` count as the topology's too, with any parts.
         """
         forms: dict[str, set[str]] = {name: {_WHOLE, *PartType} for name in also}
         states: dict[str, DescribedState] = {}
@@ -187,7 +187,7 @@ class OwnedKeys:
         return cls(states, forms)
 
     def state_of(self, keys: Keys, key: str) -> DescribedState | None:
-        """Returns the declared state that a key holds or has a part of, None if it is of no such state."""
+        """Returns the declared state to which a key belongs, whole or as a part; None if it belongs to none."""
         name, part = split_member(keys.state_name(key))
         state = self.states.get(name)
         return state if state and _is_of_form(part, state.part_type or _WHOLE) else None
@@ -202,9 +202,9 @@ class OwnedKeys:
 
 
 def record_types(keys: Keys) -> dict[str, str]:
-    """Returns the keys of txbatch's records -> their Redis type.
+    """Returns key -> Redis type, of txbatch's records.
 
-    Records of a new kind are named here; what is in them has a check of its own, called by `txbatch verify`.
+    A new kind of record is added here; its content needs its own check, called by `txbatch verify`.
     """
     if keys.is_shard:
         lists = dict.fromkeys((keys.decisions, keys.copies), StateKind.LIST.value)

@@ -1,8 +1,8 @@
 """Durability levels: what a run requires, and what a server provides. Pure.
 
-Data and position are written together, so a server that loses its last writes is consistent all the same. What others
-have heard cannot be taken back: an acknowledged message or a deleted file does not come back. So everything that is
-released upstream waits for a level.
+Data and position are written together, so a server that loses its last writes is still consistent. But effects upstream
+cannot be undone: an acknowledged message or a deleted file does not return. So everything that is released upstream
+waits for a level.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from state.printable import counted
 
 SNAPSHOTS_ONLY = "everything since its last snapshot"
 ALMOST_ALWAYS = "always, but not while it rewrites its file"
-"""What appendfsync always amounts to under no-appendfsync-on-rewrite yes."""
+"""The effect of appendfsync always under no-appendfsync-on-rewrite yes."""
 
 
 class DurabilityLevel(StrEnum):
-    """What has to happen to a commit before anything is released upstream."""
+    """The confirmation that a commit needs before anything is released upstream."""
 
     MEMORY = "memory"
     """The server has answered."""
     FSYNC = "fsync"
     """It is in the server's append-only file, and that file is on disk."""
     REPLICA = "replica"
-    """As many replicas as were asked for have received it."""
+    """The required number of replicas has received it."""
     SERVICE = "service"
-    """The server has answered, and its service guarantees that this lasts. The user says so; no server is asked."""
+    """The server has answered, and its service guarantees that this lasts. The user vouches for it; nothing checks."""
 
 
 GUARANTEED = "nothing it has answered, by the service's contract, as you said"
-"""What a power cut may take at level service."""
+"""What a power cut may take, at level service."""
 
 
 def how_to_set(setting: str) -> str:
-    """Returns how to change a server's setting, as in "maxmemory-policy noeviction"."""
+    """Returns how to change a server's setting, such as "maxmemory-policy noeviction"."""
     return f"CONFIG SET {setting}, or in its parameter group or console where a managed service blocks CONFIG"
 
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What a run asks for: a level, and for level replica how many have to confirm.
+    """The durability that a run asks for: a level, and for level replica how many replicas have to confirm.
 
-    `because` says why, as in "done files are deleted", if the run chose the level and not its user.
+    `because` is the reason, such as "done files are deleted", if the run chose the level and not its user.
     """
 
     level: DurabilityLevel = DurabilityLevel.MEMORY
@@ -58,14 +58,14 @@ class Durability:
 
 @dataclass(frozen=True, slots=True)
 class ServerDurability:
-    """What a server was found to do for its data; None and "" where it does not say.
+    """A server's measured durability; None and "" stand for unknown.
 
     Attributes:
-        name: product and version, as in "redis 7.2.4".
+        name: product and version, such as "redis 7.2.4".
         appendfsync: how often it syncs its append-only file: "always", "everysec", "no" or `ALMOST_ALWAYS`.
-        snapshots: it makes snapshots by itself.
+        snapshots: it makes automatic snapshots.
         confirms_replicas: this user may call WAIT.
-        replicas: how many are connected and in step.
+        replicas: how many replicas are connected and have caught up.
     """
 
     name: str = ""
@@ -76,7 +76,7 @@ class ServerDurability:
     replicas: int = 0
 
     def can_lose(self) -> str:
-        """Returns what a power cut may take, as in "its last second of commits (appendfsync everysec)"."""
+        """Returns what a power cut may take, such as "its last second or two of commits (appendfsync everysec)"."""
         if self.has_append_file is None:
             return "everything: it does not say that it keeps anything on disk"
         if self.has_append_file:
@@ -94,9 +94,9 @@ class ServerDurability:
         return f"{SNAPSHOTS_ONLY} (appendonly no)" if self.snapshots else "everything (appendonly no, no snapshots)"
 
     def can_lose_of(self, *, committed_txid: int, synced_txid: int) -> str:
-        """Returns what a power cut may take of a topology, beyond what its runs have had confirmed at durability fsync.
+        """Returns what a power cut may take of a topology, given the last txid confirmed at durability fsync.
 
-        A server may be set differently now than it was for a run: every run sets the private one as it asks.
+        A server's settings may have changed since a run: each run sets the private server to its own durability.
         """
         if not synced_txid or not self.has_append_file or self.appendfsync == "always":
             return f"a power cut may take from this server {self.can_lose()}"
@@ -153,7 +153,7 @@ class ServerDurability:
 
 @dataclass(frozen=True, slots=True)
 class DurabilityReport:
-    """What a run waits for, and what a power cut may take from its server; shown by the command line."""
+    """The durability that a run waits for, and what a power cut may take from its server; shown by the command line."""
 
     asked: Durability = Durability()
     server_can_lose: str = ""
@@ -162,9 +162,9 @@ class DurabilityReport:
         return f"a power cut may take from this server {self.server_can_lose}; {self._waiting()}"
 
     def last_line(self, released_txid: int) -> str:
-        """Returns what is said when a run is done and everything up to a txid is as durable as it asked for.
+        """Returns the line for the end of a run, when everything up to a txid is as durable as it asked.
 
-        "" at level memory, where the first line has said everything.
+        At level memory it is "", because the first line has said everything.
         """
         match self.asked.level:
             case DurabilityLevel.FSYNC:
@@ -198,13 +198,13 @@ class DurabilityReport:
 
 
 def durable_txids(control: Mapping[str, str]) -> dict[str, int]:
-    """Returns level -> last txid known to have reached it, from the fields of a control key."""
+    """Returns level -> last txid known to have reached the level, from the fields of a control key."""
     found = {level.value: control.get(durable_field(level), "") for level in DurabilityLevel}
     return {level: int(txid) for level, txid in found.items() if txid.isdecimal()}
 
 
 def confirmed_line(level: str, txid: int) -> str:
-    """Returns how far a topology is known to have reached a level; of level service, by whose word."""
+    """Returns the txid up to which a topology is known to have reached a level; for level service, on whose word."""
     if level == DurabilityLevel.SERVICE:
         return f"up to txid {txid:,} by the service's contract, as the run's user said (durability service)"
     return f"up to txid {txid:,} at durability {level}"

@@ -1,8 +1,7 @@
-"""What a run tells about itself while it runs, as values: who runs, in which state, how fast, and since when. Pure.
+"""A run's reports about itself, as values: who runs it, its state, its speed, and its start. Pure.
 
 The driver writes them about once a second, apart from the commits; see `redis_admin/pulse`. They are for people and
-dashboards to read, and no decision of a run depends on them. Commit positions, receipts and metadata are not taken
-from here: those travel with the commits, so they are exact.
+dashboards, and no decision depends on them. Commit positions, receipts and metadata are exact: commits carry them.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ Value = TypeVar("Value")
 PULSE_EVERY_S = 1.0
 """How often a run writes its pulse."""
 SILENT_AFTER_S = 10.0
-"""A run that has written nothing for this time is probably gone: it was killed, or cannot reach the server."""
+"""A run that has written nothing for this long is probably gone: it was killed, or cannot reach the server."""
 SAMPLES_KEPT = 600
 """Samples in the ring: the last ten minutes at one a second."""
 
 RUN_FIELD, NOW_FIELD, SEEN_FIELD, SAMPLE_PREFIX = "run", "now", "seen", "sample."
 STORIES_FROM_FIELD = "stories_from"
-"""Kept by the server: the lowest txid that may have a story."""
+"""Field in which the server keeps the lowest txid that may have a story."""
 
 
 class RunState(StrEnum):
-    """What a run says it is doing."""
+    """The state that a run reports."""
 
     STARTING = "starting"
-    """It owns the topology, and has neither begun its first wave nor found that there is nothing to do."""
+    """It owns the topology, but has not begun a wave, nor found that there is nothing to do."""
     RUNNING = "running"
     DRAINING = "draining"
-    """It cuts nothing more, commits what is in flight, and ends."""
+    """It cuts nothing more, commits the transactions in flight, and ends."""
     WAITING = "waiting for the server"
-    """What is committed has to become as durable as the run has asked before it continues."""
+    """Before it continues, its commits have to become as durable as it has asked."""
     WITHOUT_EXECUTORS = "waiting for executors"
-    """Spark runs none of its tasks; nothing counts against any batch."""
+    """Spark runs none of its tasks; the time counts against no batch."""
     DONE = "done"
     STOPPED = "stopped"
     """It ended before its input did: it was drained, or interrupted."""
@@ -45,31 +44,31 @@ class RunState(StrEnum):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more is written."""
+        """Whether the run writes nothing more."""
         return self in (RunState.DONE, RunState.STOPPED, RunState.FAILED)
 
 
 class Standing(StrEnum):
-    """What a reader may conclude about a topology's last run."""
+    """A reader's conclusion about a topology's last run."""
 
     RUNNING = "running"
     ENDED = "ended"
     SILENT = "silent"
-    """It has not said that it ended, and is gone or not heard of any more."""
+    """It has not reported its end, but its process is gone or it has stopped writing."""
     UNTOLD = "untold"
-    """It has never written a pulse, and none is connected."""
+    """No run has ever written a pulse, and none is connected."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Who runs a topology, where, and with what; written once, when the run owns it.
+    """Who runs a topology, where, and with which versions; written once, after the takeover.
 
     Attributes:
-        fence: another one in the control key means that another run has taken over since.
+        fence: the run's fence; if the control key has another one, another run has taken over since.
         started_at: seconds since the epoch.
-        versions: of python, pyspark and txbatch.
+        versions: the versions of python, pyspark and txbatch.
         history: how many transactions keep their receipt, metadata and story.
-        pid_space: where `pid` counts; see `state.redis_client.presence`.
+        pid_space: the process namespace in which `pid` is valid; see `state.redis_client.presence`.
     """
 
     fence: str = ""
@@ -87,7 +86,7 @@ class RunIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How some recent durations are spread, in seconds: half of them, 95 %, 99 % and all are at most this long."""
+    """The distribution of some recent durations, in seconds: half, 95 %, 99 % and all of them are at most this long."""
 
     count: int = 0
     p50: float = 0.0
@@ -98,7 +97,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class ComponentFigures:
-    """What a component has done in a run; repeated work counts again.
+    """A component's work in a run; repeated work counts again.
 
     Attributes:
         tuples_in: tuples executed, 0 for a spout.
@@ -117,10 +116,9 @@ class ComponentFigures:
 
 @dataclass(frozen=True, slots=True)
 class LastFailure:
-    """The attempt that failed last, and when, in seconds since the epoch; for its kind see `RunFigures.failures`.
+    """The attempt that failed last; `at` is in seconds since the epoch, for `kind` see `RunFigures.failures`.
 
-    `last_txid` is above `txid` if it was one of the transactions from there up to this one, not known which: their wave
-    crashed.
+    If `last_txid` is above `txid`, a wave crashed: one transaction from `txid` to `last_txid` failed, unknown which.
     """
 
     txid: int = 0
@@ -136,25 +134,26 @@ class RunFigures:
     """The figures of a run at one moment.
 
     Attributes:
-        at: when they were taken, seconds since the epoch. A run whose driver is busy, or waits, keeps its old ones.
-        state: what it is doing.
-        error: first line of what ended it, "" if nothing did.
-        cluster: the matter with Spark's cluster, in one line; "" if all is well.
+        at: when the figures were taken, seconds since the epoch; a driver that is busy, or waits, does not renew them.
+        state: the run's state.
+        error: first line of the error that ended it, "" if there is none.
+        cluster: what is wrong with Spark's cluster, in one line; "" if all is well.
         last_txid, released_txid: last txid committed, over all runs, and released upstream.
         committed, tuples: transactions this run has committed, and tuples its spout emitted in them.
-        attempts, failed_attempts, waves, commit_groups: how many there were.
+        attempts, failed_attempts, waves, commit_groups: their numbers so far.
         window: state -> attempts in flight: waiting, processing, processed, committing.
         transactions_per_s, tuples_per_s: committed over the last ten seconds.
-        lag_s: seconds since the last commit while something is in flight; 0 if nothing is.
-        fraction: part of the input that is cut, None if its size is unknown.
-        latency_s: from the first cut of a transaction to its commit, recent ones.
-        commit_s: what the server took for a commit, recent ones.
-        wave_s: what the processing of a wave took, recent ones.
-        components: component id -> what it has done.
-        failures: kind -> attempts that failed for it. "lower failed" ones were dropped because a lower one had failed.
-        last_failure: None if nothing has failed.
-        server_away_count, server_away_s: how often the server did not answer, and for how long in all.
-        quarantined, dead_letters: batches that this run has set aside, and tuples refused in what it has committed.
+        lag_s: seconds since the last commit while transactions are in flight; 0 if none is.
+        fraction: fraction of the input that is cut, None if its size is unknown.
+        latency_s: recent times from the first cut of a transaction to its commit.
+        commit_s: recent times that the server took for a commit.
+        wave_s: recent times to process a wave.
+        components: component id -> its work.
+        failures: kind -> number of attempts that failed with it; "lower failed" counts those dropped because a lower
+            attempt had failed.
+        last_failure: the last failure, None if there was none.
+        server_away_count, server_away_s: how often the server did not answer, and for how long in total.
+        quarantined, dead_letters: batches that this run has set aside, and tuples refused in its committed batches.
     """
 
     at: float = 0.0
@@ -188,7 +187,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class PulseSample:
-    """A few figures of one second, for lines in a dashboard, as `RunFigures` has them; durations are medians."""
+    """A few of the `RunFigures` for one second, for charts in a dashboard; durations are medians."""
 
     at: float = 0.0
     last_txid: int = 0
@@ -206,12 +205,12 @@ class PulseSample:
 
 @dataclass(frozen=True, slots=True)
 class RunPulse:
-    """What a topology's last run has reported.
+    """The reports of a topology's last run.
 
     Attributes:
-        seen_at: when it last wrote, seconds since the epoch by its own clock.
-        samples: of the last minutes, ascending; of earlier runs too, if they are as recent.
-        is_gone: its process ran where the reader runs, and is not there any more.
+        seen_at: when the run last wrote, in seconds since the epoch by its own clock.
+        samples: the samples of the last minutes, ascending; also of earlier runs, if they are as recent.
+        is_gone: the run's process was on the reader's machine, and no longer exists.
     """
 
     run: RunIdentity
@@ -221,7 +220,7 @@ class RunPulse:
     is_gone: bool = False
 
     def standing(self, *, now: float, connected: int) -> Standing:
-        """Returns what to conclude at `now`, in seconds since the epoch, while `connected` runs have a connection."""
+        """Returns the conclusion at `now`, in seconds since the epoch, while `connected` runs have a connection."""
         if self.now.state.has_ended:
             return Standing.ENDED
         if connected:
@@ -233,26 +232,26 @@ class RunPulse:
 
 
 def owners(pulse: RunPulse | None, fence: str) -> RunPulse | None:
-    """Returns the pulse if it is that of the run with this fence, which owns the topology; None if an older run's."""
+    """Returns the pulse if it is from the topology's owner, the run with this fence; None if from an older run."""
     return pulse if pulse is not None and pulse.run.fence == fence else None
 
 
 def standing_of(pulse: RunPulse | None, *, now: float, connected: int) -> Standing:
-    """Returns what to conclude about a topology's last run, with or without a pulse; see `RunPulse.standing`."""
+    """Returns the conclusion about a topology's last run, with or without a pulse; see `RunPulse.standing`."""
     if pulse is None:
         return Standing.RUNNING if connected else Standing.UNTOLD
     return pulse.standing(now=now, connected=connected)
 
 
 def to_json(value: RunIdentity | RunFigures | PulseSample) -> str:
-    """Returns one of the values above as the text that is stored."""
+    """Returns one of the values above as stored text."""
     return json.dumps(asdict(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def pulse_of(stored: Mapping[str, str]) -> RunPulse | None:
     """Returns the pulse in the fields of its key, None if there is none.
 
-    A field that a newer or older version has written differently, or somebody else has changed, counts as not reported.
+    A field that another version has written differently, or somebody else has changed, counts as missing.
     """
     if NOW_FIELD not in stored and RUN_FIELD not in stored:
         return None

@@ -1,4 +1,4 @@
-"""Whether a shard holds what home has decided: the one rule that readers of all shards and `verify` go by. Pure."""
+"""Whether a shard has applied home's decisions: the one rule for readers of all shards and for `verify`. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 STANDING = ("generation", "committed", "chain", "dropping", "begun", "ended", "topology")
-"""The fields of a control hash that tell, and over how many shards; home has the chain as metadata, put among them."""
+"""The fields of a control hash that decide it, with the number of shards; home's chain comes from its metadata."""
 
 
 class ShardFault(StrEnum):
-    """Why a shard's content does not belong to the topology's state; each completes a sentence about the shard."""
+    """Why a shard's content is not part of the topology's state; each value completes a sentence about the shard."""
 
     NONE = ""
     DROPPING = "is being dropped"
@@ -23,15 +23,15 @@ class ShardFault(StrEnum):
 
     @property
     def passes(self) -> bool:
-        """Whether a run that commits meanwhile shows shards so."""
+        """Whether a run that is committing can cause the fault for a moment."""
         return self in (ShardFault.NONE, ShardFault.BEHIND, ShardFault.AHEAD)
 
 
 def shard_fault(home: Mapping[str, str], shard: Mapping[str, str]) -> ShardFault:
-    """Compares the standing of a shard with that of home.
+    """Compares a shard with home by their `STANDING` fields.
 
-    A first start takes home first. Until something is committed, a shard may lack its record, or have that of a first
-    start which home has lost.
+    A first start takes over home first. Until the first commit, a shard may lack its record, or have the record of a
+    first start that home has lost.
     """
     decided, applied = (int(each.get("committed") or 0) for each in (home, shard))
     if "dropping" in shard:

@@ -1,4 +1,4 @@
-"""Everything a server holds of a topology, as values: its records at one moment, its keys, and whole states. Pure."""
+"""A topology's data on a server, as values: its records at one moment, its keys, and whole states. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from state.keys import RESERVED_NAME
 from state.values.state_kind import StateKind
 
 MISSING = "none"
-"""What TYPE replies for a key that does not exist."""
+"""TYPE's reply for a missing key."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecords:
-    """What txbatch itself stores of a topology, all of one moment; records of a wrong type count as empty.
+    """txbatch's own records of a topology, all from one moment; records of a wrong type count as empty.
 
     Attributes:
-        kinds: key -> its Redis type, `MISSING` if there is none; of the control, metadata and receipts keys.
+        kinds: the control, metadata and receipts key -> its Redis type, `MISSING` if there is no such key.
         metadata: metadata field -> packed value.
         receipts: txid -> receipt as stored.
     """
@@ -34,7 +34,7 @@ class StoredRecords:
 class StoredKey:
     """A key below a topology's hash tag; bytes of its name that are not valid UTF-8 are escaped.
 
-    `ttl_ms` is how long it still lives; -1 for ever, which is what txbatch leaves every key at.
+    `ttl_ms` is its remaining time to live; -1 if it does not expire.
     """
 
     key: str
@@ -43,12 +43,12 @@ class StoredKey:
 
 
 Content = Mapping[bytes, bytes] | frozenset[bytes] | tuple[bytes, ...] | bytes | None
-"""A whole state as stored: field -> value, member -> score, members, list items, or the value; None if it has none."""
+"""A whole state as stored: field -> value, member -> score, members, list items, or a value; None without a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateImage:
-    """Whole states, and the records they go with, at one moment.
+    """Whole states and the matching records, at one moment.
 
     Attributes:
         metadata: metadata field -> packed value.
@@ -66,8 +66,9 @@ class StateImage:
 
 
 Entries = list[tuple[bytes, bytes]]
-"""Field and value, member and score, or an entry's id and its packed fields and values in turns; an empty one stands
-for what a kind has none of."""
+"""Field and value, member and score, or a stream entry's id and its packed fields and values, alternating. b"" replaces
+the half that a kind does not have.
+"""
 
 METADATA_STATE = f"{RESERVED_NAME}:metadata"
 STAGED_STATE = f"{RESERVED_NAME}:staged"
@@ -78,11 +79,11 @@ OWN_KINDS: Mapping[str, StateKind] = {
     f"{RESERVED_NAME}:history": StateKind.HASH,
     DEAD_LETTERS_STATE: StateKind.SORTED_SET,
 }
-"""What txbatch keeps for a topology, apart from the control hash: name -> kind. It is exported as it is stored."""
+"""txbatch's records of a topology, apart from the control hash: name -> kind. They are exported as stored."""
 
 
 class StreamPosition(NamedTuple):
-    """How far a stream is: the last id that it was given, and how many entries it was given in all."""
+    """The position of a stream: its last id, and how many entries were ever added."""
 
     last_id: str
     added: int
@@ -90,9 +91,9 @@ class StreamPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredPiece:
-    """Some entries of one key; `name` is that of a state, or of one part of it, as `Keys.state` takes it.
+    """Some entries of one key; `name` is the name of a state, or of a part of it, as `Keys.state` takes it.
 
-    `expires_ms` is when the key goes, in milliseconds since 1970; None if it stays. `expiries` has the fields that go.
+    `expires_ms` is when the key expires, in milliseconds since 1970, None if never; `expiries` the same for fields.
     `position` follows the last entry of a stream.
     """
 

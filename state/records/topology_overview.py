@@ -1,4 +1,4 @@
-"""A topology as it is shown, as values. Pure."""
+"""A topology as displays show it, as values. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from state.records.transaction_story import TransactionStory
 
 @dataclass(frozen=True, slots=True)
 class FoundTopology:
-    """What earlier runs left of a topology, as `RedisStore.look` finds it and `RedisStore.acquire` takes it over.
+    """The records of earlier runs of a topology, as `RedisStore.look` and `RedisStore.acquire` return them.
 
     Attributes:
-        committed_txid: last committed transaction, 0 at first.
-        source_fingerprint: of the input of its last run.
-        topology: its description as of its last run.
+        committed_txid: last committed transaction, 0 before the first.
+        source_fingerprint: fingerprint of its last run's input.
+        topology: its description in its last run.
         metadata: stored metadata field -> value.
     """
 
@@ -31,13 +31,13 @@ class FoundTopology:
 
 @dataclass(frozen=True, slots=True)
 class ListedTopology:
-    """A topology that a server holds.
+    """A topology on a server, in a list.
 
     Attributes:
-        committed: last committed txid as stored, "" if it cannot be read.
-        pulse: what the run that owns it has reported, None if it reports nothing.
-        connected: its runs that are connected, as far as the server says.
-        fault: why it cannot be read, "" if it can.
+        committed: last committed txid as stored, "" if it is unreadable.
+        pulse: the pulse of the run that owns it, None without one.
+        connected: how many of its runs are connected, as far as the server reports.
+        fault: why its records are unreadable, "" if they are not.
     """
 
     topology_id: str
@@ -51,19 +51,19 @@ class ListedTopology:
 
 @dataclass(frozen=True, slots=True)
 class TopologyOverview:
-    """A topology at one look, for `txbatch status` and a dashboard.
+    """A topology at one moment, for `txbatch status` and a dashboard.
 
     Attributes:
-        at: when it was looked at, seconds since the epoch.
-        topology: its description as of its last run.
-        source_fingerprint: of its input.
-        last_receipt: of the last committed transaction, None if there is none.
-        durable: level -> last txid that a server is known to have confirmed at it; only levels that a run has asked
-            for. The receipt of every txid up to there stands at that level.
+        at: when it was read, seconds since the epoch.
+        topology: its description in its last run.
+        source_fingerprint: fingerprint of its input.
+        last_receipt: receipt of the last committed transaction, None if there is none.
+        durable: level -> last txid known to be confirmed at it; only levels that a run has asked for. All lower txids
+            are confirmed too.
         history_from: the lowest txid that may have a record; None if no commit has made one.
-        pulse: what the run that owns it has reported, with samples if asked for; None if it reports nothing.
-        connected: its runs that are connected, as far as the server says.
-        gives: what the server does for its data as it is set now.
+        pulse: the pulse of the run that owns it, with samples if asked for; None without one.
+        connected: how many of its runs are connected, as far as the server reports.
+        gives: the server's durability with its current settings.
     """
 
     topology_id: str
@@ -86,13 +86,13 @@ class TopologyOverview:
 
     @property
     def standing(self) -> Standing:
-        """What to conclude about its last run."""
+        """The conclusion about its last run."""
         return standing_of(self.pulse, now=self.at, connected=self.connected)
 
 
 @dataclass(frozen=True, slots=True)
 class BriefTransaction:
-    """A committed transaction as a list shows it; None is what is not kept, or was never reported."""
+    """A committed transaction in a list; None stands for a record that is not kept, or a story never reported."""
 
     txid: int
     receipt: Receipt | None = None
@@ -116,7 +116,7 @@ class TransactionPage:
 
 @dataclass(frozen=True, slots=True)
 class LettersShown:
-    """Some of all stored dead letters, the newest transactions first, after `offset` newer ones."""
+    """A page of the stored dead letters, the newest transactions first, after `offset` newer letters."""
 
     stored_count: int
     letters: tuple[DeadLetter, ...] = ()

@@ -1,7 +1,7 @@
-"""What stays known of a committed transaction: its receipt, and the metadata that it was cut from. Pure.
+"""The lasting record of a committed transaction: its receipt, and the metadata from which it was cut. Pure.
 
-The commit itself writes the receipt here, and moves metadata here that it forgets, so a record is exact: it is there
-if the transaction is committed. Metadata of the last committed one is still where a run needs it; a reader adds it.
+The commit itself writes the receipt and moves the metadata that it forgets, so a record is exact: it exists if the
+transaction is committed. Metadata of the last committed transaction is still where the run needs it; a reader adds it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECEIPTS_KEPT = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was published for a txid: its attempt, and the group it was published with.
+    """The proof of a published txid: its attempt, and the group with which it was published.
 
     `digest` is the content address of the group's changes, hexadecimal.
     """
@@ -68,16 +68,16 @@ class KeptTransaction:
 
 @dataclass(frozen=True, slots=True)
 class KnownTransaction:
-    """What a server knows of a transaction.
+    """All that a server knows of a transaction.
 
     Attributes:
         history_from: the lowest txid that may have a record; None if no commit has made one yet.
-        receipt: what was published for it, None if that is not known any more, or it is not committed.
-        metadata: scope -> metadata: what it was cut from, or will be. That of a republished batch is carried
-            over from the transaction below, for the next one to be cut from: it contained none of it itself.
+        receipt: its receipt; None if that is no longer kept, or if the transaction is not committed.
+        metadata: scope -> the metadata from which it was cut, or will be cut. A republished batch has the metadata of
+            the transaction below, not its own, since the next transaction is cut from it.
         left_out: scope -> size in bytes of metadata that was too long to keep.
-        source_fingerprint: of the input of the last run.
-        has_republication_mark: it is stored that it republished what had been set aside; old marks are forgotten.
+        source_fingerprint: fingerprint of the last run's input.
+        has_republication_mark: it is marked as a republished batch; old marks are forgotten.
     """
 
     txid: int
@@ -93,7 +93,7 @@ class KnownTransaction:
 
     @property
     def is_republication(self) -> bool:
-        """Whether it published what had been set aside, and nothing of the input."""
+        """Whether it republished a quarantined batch or dead letters, and no new input."""
         story = self.story
         return self.has_republication_mark or (
             story is not None and bool(story.republishes or story.republished_letters)
@@ -105,12 +105,12 @@ class KnownTransaction:
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether it is committed and nothing is known of it any more."""
+        """Whether it is committed, but its record is no longer kept."""
         return self.is_committed and self.receipt is None
 
 
 def parse_record(keys: Keys, txid: int, record: bytes) -> KeptTransaction:
-    """Parses what the commit has written of a transaction."""
+    """Parses the record that the commit has written of a transaction."""
     head, _, rest = record.partition(b"\n")
     try:
         receipt = parse_receipt(keys, head.decode())
@@ -144,5 +144,5 @@ def _entries(rest: bytes) -> tuple[dict[str, Any], dict[str, int]]:
             left_out[scope] = -value_length
         else:
             metadata[scope] = unpack(rest[scope_end:end])
-        at = end + 1  # a line break before the next one
+        at = end + 1  # a line break before the next entry
     return metadata, left_out

@@ -1,7 +1,7 @@
-"""What a run reports about a transaction it has committed, or could not commit: attempts, times and counts. Pure.
+"""A run's report on a transaction that it has committed, or could not commit: attempts, times and counts. Pure.
 
-Stories travel with the pulse, apart from the commits: those of the last second before a crash are lost. What is exact
-about a transaction is in its record; see `transaction_history`. Transactions that failed and were not committed are
+Stories travel with the pulse, apart from the commits: those of the last second before a crash are lost. The exact facts
+of a transaction are in its record; see `transaction_history`. Transactions that failed and were not committed are
 reported when the run ends.
 """
 
@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import Any
 
 ATTEMPTS_TOLD = 10
-"""Most attempts in a story: the last ones."""
+"""Most attempts that a story keeps: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptStory:
     """An attempt at a transaction; its id in 16 hexadecimal digits, times in seconds since the epoch.
 
-    `failed` says why in one of few words, "lower failed" if it was dropped because a lower one had, "" if committed.
+    `failed` is the kind of failure, "lower failed" if a lower attempt failed and this one was dropped, "" if committed.
     """
 
     attempt_id: str
@@ -33,7 +33,7 @@ class AttemptStory:
 
 @dataclass(frozen=True, slots=True)
 class ComponentStory:
-    """What the tasks of a component have done for the committed attempt.
+    """The work of a component's tasks for the committed attempt.
 
     Attributes:
         tuples_in: ``source component/stream`` -> tuples executed; an edge of the topology.
@@ -49,19 +49,19 @@ class ComponentStory:
 
 @dataclass(frozen=True, slots=True)
 class TransactionStory:
-    """What a run has reported of a transaction.
+    """A run's report on one transaction.
 
     Attributes:
-        cut_at: when the run first cut it, or took it over; seconds since the epoch, as the other times.
+        cut_at: when the run first cut it, or took it over; like all times in seconds since the epoch.
         processed_at: when the processing phase of the committed attempt ended; 0 if there was none.
         sent_at, committed_at: when its commit was sent, and answered; 0 if the run has not committed it.
-        attempts: the last of them, ascending.
-        attempt_count: all of them, in this run.
-        first_txid, last_txid: the group it was published with.
-        input_bytes: about how much input it read; 0 if unknown.
+        attempts: the last attempts, ascending.
+        attempt_count: the number of all attempts in this run.
+        first_txid, last_txid: the group with which it was published.
+        input_bytes: estimated size of its input; 0 if unknown.
         group_bytes: size of the group's commit.
         tuples: tuples that the spout emitted.
-        components: component id -> what it has done.
+        components: component id -> its work.
         set_aside: its batch was quarantined, and it was committed empty.
         republishes: the quarantined txid that it published; 0 if none.
         republished_letters: dead letters that it published.
@@ -103,24 +103,24 @@ def story_of(text: str) -> TransactionStory | None:
 
 
 LOWER_FAILED = "lower failed"
-"""Why an attempt was dropped that has not failed itself."""
+"""The `failed` word of an attempt that was dropped without a failure of its own."""
 
 
 class StoryChoice(StrEnum):
-    """Which transactions a reader wants to see."""
+    """The transactions that a reader wants to see."""
 
     ALL = "all"
     FAILED = "failed"
-    """An attempt at it failed for a reason of its own."""
+    """An attempt failed by itself, not because a lower one did."""
     REPLAYED = "replayed"
-    """It was attempted more than once, for whatever reason."""
+    """There was more than one attempt, for whatever reason."""
     SET_ASIDE = "set aside"
     """Its batch was quarantined, and it was committed empty."""
 
     def chosen(self, text: str) -> TransactionStory | None:
         """Returns the story in a stored text, None if it is not wanted or cannot be read.
 
-        Most texts are turned down by a search for what a wanted one must contain, which is much quicker than parsing.
+        Most texts are rejected by a search for a word that a wanted one must contain, much faster than by parsing.
         """
         if not self._may_be_wanted(text):
             return None
@@ -138,7 +138,7 @@ class StoryChoice(StrEnum):
         return True
 
     def is_wanted(self, story: TransactionStory) -> bool:
-        """Returns whether a transaction with this story is one of them."""
+        """Returns whether the reader wants a transaction with this story."""
         match self:
             case StoryChoice.FAILED:
                 return any(each.failed not in ("", LOWER_FAILED) for each in story.attempts)

@@ -1,1 +1,1 @@
-"""What is done to a topology without owning it: looked at, exported, imported, moved to other slots, dropped."""
+"""Access to a topology without owning it: look, export, import, move to other slots, drop."""

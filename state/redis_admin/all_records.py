@@ -1,8 +1,8 @@
 """Reads everything a server holds of a topology, with plain commands only: for `txbatch verify`.
 
-It uses no function of the library, so it reads a restored copy on any server, as a user who may load nothing, and it
-shares no code with what it checks. It changes nothing. What must be consistent is read by one MULTI; single
-values are checked as they are met, in pieces that block the server for a moment only.
+It uses no function of the library, so it can read a restored copy on any server, needs no right to load functions, and
+shares no code with the writes it checks. It changes nothing. Records that must be consistent are read by one MULTI;
+single values are checked as they arrive, in pieces that block the server only briefly.
 """
 
 from __future__ import annotations
@@ -63,26 +63,26 @@ COUNT_COMMANDS = {
     StateKind.HYPERLOGLOG: "EXISTS",
 }
 MOMENT = ("generation", "revision")
-"""Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
+"""Fields of the control hash that together differ between any two moments: each import restarts at revision 1."""
 TRIES = 5
-"""How often keys are looked for again because a run has added some."""
+"""How often the search for keys is repeated because a run has added some."""
 SEARCHED_KEYS_MAX = 1_000_000
-"""Most keys on a server that KEYS may go through: it blocks the server for half a second then."""
+"""Most keys on a server for a KEYS search, which then blocks the server for half a second."""
 NO_KEY = "no such key"
-"""What XINFO says of a stream that is not there."""
+"""Part of XINFO's error for a missing stream."""
 NO_FIELD = -2
-"""What HPEXPIRETIME replies of a field that is not there."""
+"""HPEXPIRETIME's reply for a missing field."""
 _ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is to be read at one moment.
+    """The keys to read at one moment.
 
     Attributes:
-        since: the moment before keys were looked for.
-        kinds: name of a state, or of a part of one, that was found -> its kind.
+        since: the moment before the search for keys.
+        kinds: name of each state, or part of a state, that was found -> its kind.
         growing: the states with parts; a run may add parts.
     """
 
@@ -94,19 +94,19 @@ class Sought:
 class RedisRecords:
     """What a server holds of one topology (driver); made for each command, by `RedisTopology.records`.
 
-    Every call raises StateRefusedError if the server refuses a command or a key has another type than is asked for, and
+    Every call raises StateRefusedError if the server refuses a command or a key has an unexpected type, and
     StateUnreachableError without an answer in time.
     """
 
     shards: tuple[RedisRecords, ...] = ()
-    """What reads each shard, if the topology has any."""
+    """A reader for each shard, if the topology has any."""
 
     def __init__(self, connection: RedisConnection, keys: Keys) -> None:
         self._connection = connection
         self.keys = keys
 
     def description(self) -> str:
-        """Returns the topology as it is stored; "" if it is not, or cannot be read, which others report."""
+        """Returns the topology's stored description; "" if it is missing or unreadable, which other checks report."""
         try:
             found = self._connection.call("HGET", self.keys.control, "topology")
         except StateRefusedError:
@@ -114,11 +114,11 @@ class RedisRecords:
         return "" if found is None else text_of(found)
 
     def shard_count(self) -> int:
-        """Returns how many shards hold the topology's state, by its stored description; 1 if that cannot be read."""
+        """Returns how many shards hold the topology's state, by its stored description; 1 if that is unreadable."""
         return shard_count_of(self.description())
 
     def records(self) -> StoredRecords:
-        """Returns what txbatch stores of the topology, all of one moment."""
+        """Returns txbatch's records of the topology, all read at one moment."""
         own = (self.keys.control, self.keys.metadata, self.keys.receipts)
         asked = [*(("TYPE", key) for key in own), *(("HGETALL", key) for key in own)]
         replies = self.at_once(asked)
@@ -135,7 +135,7 @@ class RedisRecords:
         )
 
     def stored_keys(self) -> Iterator[StoredKey]:
-        """Yields every key below the topology's hash tag, each once; a key that vanishes meanwhile is left out."""
+        """Yields every key below the topology's hash tag, each once, without keys that vanish meanwhile."""
         seen = set()
         for found in self._connection.keys_like(self.keys.pattern):
             for key in (key for key in found if key not in seen):
@@ -145,30 +145,30 @@ class RedisRecords:
                     yield StoredKey(text_of(key), kind, int(self._connection.call("PTTL", key)))
 
     def names_of(self, state: DescribedState) -> list[str]:
-        """Returns the name of a state, or those of all its parts that have a key now; see `member_name`."""
+        """Returns the name of a state, or the names of all its parts that have a key now; see `member_name`."""
         if state.part_type is None:
             return [state.name]
         pieces = self._connection.keys_like(self.keys.parts_pattern(state.name))
         return sorted(parts_among(self.keys, state, chain.from_iterable(pieces)))
 
     def expires_ms(self, name: str) -> int | None:
-        """Returns when the key of a state goes, in milliseconds since 1970; None if it stays."""
+        """Returns when the key of a state expires, in milliseconds since 1970; None if it does not."""
         return expiry_of(self._connection.call("PEXPIRETIME", self.keys.state(name)))
 
     def position(self, name: str) -> StreamPosition | None:
-        """Returns how far a stream is; None if it is not there."""
+        """Returns the position of a stream; None if there is no such stream."""
         (reply,) = self._raise_first(self.at_once([("XINFO", "STREAM", self.keys.state(name))]))
         return position_of(reply)
 
     def _raise_first(self, replies: list[Any]) -> list[Any]:
-        """Returns the replies, unless one is an error other than of a stream that is not there."""
+        """Returns the replies; raises the first error, except that of a missing stream."""
         for reply in replies:
             if isinstance(reply, redis.RedisError) and NO_KEY not in str(reply):
                 raise stop_error(reply, self._connection.server) from reply
         return replies
 
     def with_expiries(self, piece: StoredPiece) -> StoredPiece:
-        """Returns the entries of a hash whose fields expire that are left by now, with when they go."""
+        """Returns the piece of a hash with its fields' expiry times, without fields that have expired by now."""
         fields = [field for field, _ in piece.entries]
         key, count = self.keys.state(piece.name), str(len(fields))
         replies = self._connection.call("HPEXPIRETIME", key, "FIELDS", count, *fields) or ()
@@ -180,12 +180,12 @@ class RedisRecords:
         return any(self._connection.keys_like(pattern))
 
     def quarantined(self) -> dict[str, bytes]:
-        """Returns txid -> record of each batch that is quarantined; their number is limited."""
+        """Returns txid -> record of each quarantined batch; their number is limited."""
         found = stored_pairs(self._connection.call("HGETALL", self.keys.quarantine))
         return {text_of(txid): packed for txid, packed in found.items()}
 
     def history(self) -> Iterator[tuple[str, bytes]]:
-        """Yields txid and record of each transaction in the history, read in pieces."""
+        """Yields the txid and record of each transaction in the history, read in pieces."""
         for piece in self._scanned_entries(self.keys.history, StateKind.HASH):
             yield from ((text_of(txid), record) for txid, record in piece)
 
@@ -199,7 +199,7 @@ class RedisRecords:
             yield from piece
 
     def entries(self, name: str, kind: StateKind) -> Iterator[Entries]:
-        """Yields the entries of a state in pieces; one that changes meanwhile may be yielded twice, old and new."""
+        """Yields a state's entries in pieces; an entry that changes meanwhile may be yielded twice, old and new."""
         key = self.keys.state(name)
         if kind.redis_type == StateKind.VALUE.value:
             value = self._connection.call("GET", key)
@@ -212,7 +212,7 @@ class RedisRecords:
             yield from self._scanned_entries(key, kind)
 
     def ranked(self, name: str, *, from_lowest: bool) -> Iterator[Entries]:
-        """Yields members and scores of a sorted set by rank, in pieces; what changes rank meanwhile may be missed."""
+        """Yields members and scores of a sorted set by rank, in pieces; members that change rank may be missed."""
         order, start = ("WITHSCORES",) if from_lowest else ("REV", "WITHSCORES"), 0
         while found := self._connection.call(
             "ZRANGE", self.keys.state(name), str(start), str(start + ENTRIES_AT_ONCE - 1), *order
@@ -225,11 +225,11 @@ class RedisRecords:
         return int(self._connection.call("PFCOUNT", self.keys.state(name)))
 
     def misplaced(self, name: str, kind: StateKind) -> Iterator[tuple[str, bytes]]:
-        """Yields the key and the field of what lies on a shard that is not its own; nothing without shards."""
+        """Yields the key and field of each entry stored on a wrong shard; nothing without shards."""
         return iter(())
 
     def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
-        """Returns what is stored for one field or member, None if there is none; empty for a member of a set."""
+        """Returns the stored value or score of a field or member, None if it is missing; empty for a set."""
         command = _ENTRY.get(kind)
         if command is None:
             raise StateRefusedError(f"state {name!r} is a {kind.value}, which has no fields; leave the field out")
@@ -245,41 +245,41 @@ class RedisRecords:
         return Sought(since, kinds, [state for state in described if state.part_type is not None])
 
     def moment(self) -> tuple[str, ...]:
-        """Returns what no two moments of what is stored have in common."""
+        """Returns values that differ between any two moments of the stored topology."""
         return moment_of(self.fields(*MOMENT))
 
     def fields(self, *names: str) -> dict[str, str]:
-        """Returns those fields of the control hash that are there."""
+        """Returns those of the named fields that the control hash has."""
         return present(names, self._connection.call("HMGET", self.keys.control, *names))
 
     def chain_at(self, txid: str) -> str:
-        """Returns the chain of the group that ends at a txid, as home keeps it for shards; "" if it keeps none."""
+        """Returns the chain of the group that ends at a txid, as home stores it for shards; "" if it stores none."""
         packed = self._connection.call("HGET", self.keys.metadata, metadata_field(CHAIN_SCOPE, int(txid)))
         return "" if packed is None else str(unpack(packed))
 
     def life(self) -> str:
-        """Returns what identifies the life of a topology that is whole, which an import or a new start ends.
+        """Returns the generation of a complete topology; an import or a new start changes it.
 
-        Equal before and after a reading in pieces, it says that nothing but a run has changed what was read.
+        If it is equal before and after a reading in pieces, only a run can have changed the data meanwhile.
         """
         found = self.fields(*STANDING)
         self._check(found)
         return found.get("generation", "")
 
     def _check(self, control: Mapping[str, str]) -> None:
-        """Raises unless a control hash is that of a whole topology, whose state is where it is read."""
+        """Raises unless a control hash belongs to a complete topology whose state is where this reader reads it."""
         refuse_remains(self.keys.owner_id, control)
         self._follow(control)
 
     def _follow(self, control: Mapping[str, str]) -> None:
-        """Reads from as many shards as there are now; raises ReshapedError if it cannot."""
+        """Follows a change in the number of shards; raises ReshapedError if it cannot."""
         if (count := shard_count_of(control.get("topology", ""))) > 1 and not self.keys.is_shard:
             raise ReshapedError(self.keys.topology_id, f"on {count} shards")
 
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
-        """Returns the committed txid, and how many entries each of these states or parts has, counted at one moment.
+        """Returns the committed txid and the entry count of each of these states or parts, all at one moment.
 
-        A key of another type has none.
+        A key of an unexpected type counts as empty.
         """
         asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *STANDING)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
@@ -293,10 +293,10 @@ class RedisRecords:
         return sum(int(self._connection.call(COUNT_COMMANDS[kind], key(name))) for name, kind in sought.kinds.items())
 
     def at_moment(self, sought: Sought, commands: Commands) -> Read:
-        """Returns the control hash, and whole states by name, by one MULTI.
+        """Returns the control hash, and whole states by name, read by one MULTI.
 
-        It also tells whether there are other keys by now: its moment is that from before they were looked for, or KEYS
-        finds none that is not known. Otherwise it is tried again.
+        The MULTI also checks that no key was added meanwhile: either the moment is still that before the search, or
+        KEYS finds no unknown key. Otherwise it is repeated.
         """
         kinds, growing = dict(sought.kinds), sought.growing
         for number in range(TRIES + 1):
@@ -331,7 +331,7 @@ class RedisRecords:
         )
 
     def image(self, states: Iterable[DescribedState]) -> StateImage:
-        """Returns records and whole states at one moment, unless they are too large; parts of states by their names."""
+        """Returns records and whole states, or parts, by name, at one moment; refuses states that are too large."""
         sought = self.sought(states)
         total = self.entry_count(sought)
         if total > IMAGE_ENTRIES_MAX:
@@ -366,7 +366,7 @@ class RedisRecords:
                 yield list(stored_pairs(found).items())
 
     def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
-        """Returns the replies of one MULTI; an error of one command is returned in its place."""
+        """Returns the replies of one MULTI; a command's error is returned in place of its reply."""
         try:
             return self._connection.transaction(commands)
         except StateRefusedError as error:
@@ -379,8 +379,8 @@ class RedisRecords:
 
 
 def known_to_shards(home: RedisRecords, connected: Callable[[Keys], RedisConnection]) -> str:
-    """Returns the description of a topology that its first shard has; "" unless home has lost its record."""
-    with suppress(StateRefusedError, TopologyError):  # no right to look, or the name is too long for shards
+    """Returns the description stored on a topology's first shard; "" unless home has lost its record."""
+    with suppress(StateRefusedError, TopologyError):  # no right to read it, or the name is too long for shards
         if not home.fields("generation"):
             first = home.keys.shard(0)
             return RedisRecords(connected(first), first).description()
@@ -392,6 +392,6 @@ def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def parts_among(keys: Keys, state: DescribedState, found: Iterable[Any]) -> set[str]:
-    """Returns the names of those keys that are parts of a state; other keys may lie among them."""
+    """Returns the names of a state's parts among the found keys; other keys are ignored."""
     owned = OwnedKeys({state.name: state}, {})
     return {keys.state_name(key) for key in map(text_of, found) if owned.state_of(keys, key) is not None}

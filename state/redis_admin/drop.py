@@ -1,15 +1,15 @@
-"""Removes what a topology owns, or the rest of it, from a server, without touching one that is started meanwhile.
+"""Removes a topology's keys, or what an earlier drop left, without touching a topology that is started meanwhile.
 
-What else lies below its hash tag is left: see `OwnedKeys`. Without a control record, nothing says which states were the
-topology's, so only its records go, and those that the caller names.
+Other keys below its hash tag are left: see `OwnedKeys`. Without a control record it is unknown which states were the
+topology's, so only its records are deleted, and the states that the caller names.
 
-The drop becomes the topology's last owner. It takes the fence, so that no coordinator can write any more, deletes
-the state keys under that fence, and then our own keys, the control key last. A delayed call finds another fence,
-or a topology started since, and deletes nothing.
+The drop becomes the topology's last owner. It takes the fence, so that no coordinator can write any more, deletes the
+state keys under that fence, then txbatch's own keys, the control key last. A delayed call finds another fence, or a
+topology started since, and deletes nothing.
 
-The last call names every key that the topology may have, whether it exists or not, except those of parts. An
-append-only file that was cut in the middle of a write may hold its first commands, to be applied at the next restart
-(see functions/drop.lua): what they would create must not be there in the topology's next life.
+The last call names every key that the topology may have, whether it exists or not, except keys of parts. An append-only
+file that was cut in the middle of a write may hold its first commands, to be applied at the next restart (see
+functions/drop.lua): what they would create must not be there in the topology's next life.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Dropped:
     """The result of a drop.
 
     Attributes:
-        deleted: how many keys there were.
+        deleted: how many keys were deleted.
         left: the keys below the topology's tag that are not its own, sorted.
     """
 
@@ -56,16 +56,16 @@ def drop_topology(
     """Deletes every key that a topology owns; called by `RedisTopology.drop`.
 
     Args:
-        connection: to the server.
-        keys: of the topology, or of a shard.
+        connection: a connection to the server.
+        keys: the keys of the topology, or of a shard.
         nonce: 128 random bits in hexadecimal, new for every drop.
-        also: names of states that are deleted without a record of them.
-        shards: a connection to each shard of the topology; they go before home does.
-        described: the description to go by if none is stored here: for a shard, the one that home stores.
+        also: names of states to delete even without a record of them.
+        shards: a connection to each shard of the topology; shards are dropped before home.
+        described: the description to use if none is stored here; for a shard, home's.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
-            part of this drop; drop it again.
+            part of this drop (then drop it again).
         FencedError: other coordinators keep taking over at the same time.
     """
     refuse_shard(connection, keys)
@@ -83,7 +83,7 @@ def drop_topology(
     ]
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     if keys.is_shard and int(connection.call("EXISTS", keys.other_control)):
-        topology, also = "", ()  # a topology of that name lives there, so no state there is this shard's
+        topology, also = "", ()  # a topology of that name is there, so no state there belongs to this shard
     owned = OwnedKeys.of(topology, also)
     deleted = {key for key in found if owned.has(keys, key)}
     states = sorted(deleted - set(own))
@@ -100,7 +100,7 @@ def drop_topology(
 
 
 def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> tuple[str, str]:
-    """Takes the fence; returns it and the description; "" if there is no control hash to take them from."""
+    """Takes the fence; returns the fence and the stored description, both "" without a control hash."""
     previous = ""
     for number in range(BEGIN_TRIES):
         token = f"{nonce}-{number}"  # see `RedisStore.acquire`

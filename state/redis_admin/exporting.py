@@ -1,8 +1,8 @@
-"""Reads everything that a server holds of a topology, as of one committed transaction, in pieces of bounded size.
+"""Reads all of a topology's data on a server, as of one committed transaction, in pieces of bounded size.
 
-What fits is read by one MULTI, so it is exact even while a run commits. What is larger is read piece by piece between
-two looks at generation and revision, as are the times at which fields expire: if anything was written meanwhile, the
-reading is discarded.
+Up to a limit, one MULTI reads everything, which is exact even while a run commits. Larger data, and the times at which
+fields expire, are read piece by piece between two reads of generation and revision: if anything was written meanwhile,
+the reading is discarded.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.values.state_kind import StateKind
 
 AT_ONCE_MAX = 100_000
-"""Most entries that are read by one MULTI, which blocks the server for a tenth of a second then."""
+"""Most entries that one MULTI reads; it then blocks the server for a tenth of a second."""
 
 
 class MovedError(TransactionError):
-    """The topology was written while it was read piece by piece: what was read is of no single transaction."""
+    """The topology was written while it was read piece by piece: the pieces belong to no single transaction."""
 
 
 def pieces_of(records: RedisRecords, states: Mapping[str, DescribedState]) -> Iterator[dict[str, str] | StoredPiece]:
-    """Yields the control hash and then everything else, all of one committed transaction.
+    """Yields the control hash and then everything else, all as of one committed transaction.
 
     Raises:
-        MovedError: at the end; what was yielded must be discarded, and the caller tries again.
+        MovedError: at the end; the caller must discard everything yielded, and try again.
     """
     expiring = {name for name, state in states.items() if state.fields_expire}
     sought = records.sought(state for _, state in sorted(states.items()))

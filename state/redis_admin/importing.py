@@ -1,10 +1,9 @@
 """Puts exported state back: everything at once, or nothing.
 
-Entries are staged under keys of their own, which nothing else reads. One function call then takes the topology over,
-deletes what it held, moves the staged keys into place, and writes the control hash; see functions/import.lua.
-Until that call no reader sees a change, and an import that ends before it leaves only keys that the next import, or a
-drop, deletes. Each import stages under names of its own, so nothing that deletes the keys of another can touch them,
-however late it is executed.
+Entries are staged under separate keys, which nothing else reads. One function call then takes the topology over,
+deletes its old keys, moves the staged keys into place, and writes the control hash; see functions/import.lua. Until
+that call no reader sees a change, and an import that ends before it leaves only keys that the next import or a drop
+deletes. Each import stages under its own names, so a delayed call that deletes another import's keys cannot touch them.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
 KEYS_MAX = 100_000
-"""Most keys in one import: they are put into place by one call, which blocks the server for half a second then."""
+"""Most keys in one import: one call puts them into place, and then blocks the server for half a second."""
 TRIES = 20
 VANISHING = "~"
-"""Before the expiry of a key that may be gone."""
+"""Precedes the expiry of a staged key that may be gone."""
 
 
 class AsOf(NamedTuple):
-    """Which owner had written what, by the control hash."""
+    """The owner and revision that a control hash shows."""
 
     fence: str
     revision: str
@@ -42,20 +41,20 @@ class AsOf(NamedTuple):
 
 
 class StateImport(Protocol):
-    """What puts exported state back, into one slot or many; made by `RedisTopology.importer`, for one import.
+    """One import of exported state, into one slot or many; made by `RedisTopology.importer`.
 
     Attributes:
-        left: the keys below its tag that were not its own when they were last looked for, sorted.
+        left: the keys below the topology's tag that were not its own at the last search, sorted.
     """
 
     @property
     def left(self) -> tuple[str, ...]: ...
     def existing(self) -> list[str]:
-        """Returns the keys that the topology owns, without those that an unfinished import has left."""
+        """Returns the keys that the topology owns, without leftovers of an unfinished import."""
         ...
 
     def begin(self) -> None:
-        """Deletes what unfinished imports have left, and begins this one."""
+        """Deletes the leftovers of unfinished imports, and begins this one."""
 
     def stage(self, piece: StoredPiece) -> None:
         """Stages entries of one key."""
@@ -66,7 +65,7 @@ class StateImport(Protocol):
 
 
 class RedisImport:
-    """One import into a topology (driver); `nonce` is 128 random bits in hexadecimal, new for each."""
+    """One import into a topology (driver); `nonce` is 128 random bits in hexadecimal, new for each import."""
 
     def __init__(self, connection: RedisConnection, keys: Keys, *, nonce: str) -> None:
         self._connection, self._keys, self._nonce = connection, keys, nonce
@@ -75,10 +74,10 @@ class RedisImport:
         self._groups: set[bytes] = set()
         self._calls = 0
         self.left: tuple[str, ...] = ()
-        """The keys below the topology's tag that were not its own when they were last looked for, sorted."""
+        """The keys below the topology's tag that were not its own at the last search, sorted."""
 
     def existing(self) -> list[str]:
-        """Returns the keys that the topology owns, without those that an unfinished import has left."""
+        """Returns the keys that the topology owns, without leftovers of an unfinished import."""
         return self._existing(self._control())
 
     def _control(self) -> dict[str, str]:
@@ -91,10 +90,10 @@ class RedisImport:
         return [key for key in found if owned.has(keys, key) and not key.startswith(keys.staging)]
 
     def refuse_taken(self) -> None:
-        """Refuses a name that a shard and a topology would have; called before anything is written.
+        """Refuses a name that both a shard and a topology would have; called before anything is written.
 
         Raises:
-            TopologyError: it is taken.
+            TopologyError: the name is taken.
         """
         if int(self._connection.call("EXISTS", self._keys.other_control)):
             raise TopologyError(
@@ -103,7 +102,7 @@ class RedisImport:
             ).about(Trouble.IMPORT_REFUSED)
 
     def begin(self) -> None:
-        """Deletes what unfinished imports have left, and begins this one; raises as `refuse_taken`."""
+        """Deletes the leftovers of unfinished imports, and begins this one; raises as `refuse_taken`."""
         self.refuse_taken()
         self._staged, self._vanishing, self._groups, self._calls = {}, set(), set(), 0
         left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
@@ -150,12 +149,12 @@ class RedisImport:
         Args:
             control: fields of the control hash to write.
             generation: 128 random bits in hexadecimal: the topology begins a new life.
-            replaces: whether to delete what the topology holds now; a running one is fenced out by that.
-            as_of: what the control hash must still say, if what is put in was made of what is there.
+            replaces: whether to replace an existing topology; a running one is fenced out.
+            as_of: owner and revision that must be unchanged, if the import was derived from the topology's own state.
 
         Raises:
             TopologyError: the topology exists, and `replaces` is false.
-            StateRefusedError: it has been written, or taken over, since `as_of`.
+            StateRefusedError: the topology has been written, or taken over, since `as_of`.
         """
         for _ in range(TRIES):
             found = self._control()

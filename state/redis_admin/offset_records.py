@@ -1,4 +1,4 @@
-"""How far the spouts of a plain topology are, kept in Redis; a plain topology has no transactions to keep it with."""
+"""The offsets of a plain topology's spouts, in Redis; a plain topology has no transactions to store them with."""
 
 from __future__ import annotations
 

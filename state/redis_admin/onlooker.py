@@ -1,6 +1,6 @@
-"""Looks at all topologies of a server with plain commands that change nothing, each in one place for all who look.
+"""Reads about all topologies of a server, with plain commands that change nothing; the one reader for all displays.
 
-It needs neither ownership nor the function library, so a read-only user is enough, and looking loads nothing into the
+It needs neither ownership nor the function library, so a read-only user is enough, and nothing is loaded into the
 server.
 """
 
@@ -38,7 +38,7 @@ from state.redis_owner.measured_durability import measure_durability
 from state.redis_owner.slot import quarantined
 
 ANSWER_TIMEOUT_S = 3.0
-"""How long one answer may take: a reader waits for it, and asks again a little later."""
+"""How long one answer may take; a person waits for it."""
 RETRY_S = 0.5
 PIECE = 500
 """Stories in one reply, so that a search never blocks a server that commits."""
@@ -47,10 +47,10 @@ _CONTROL = re.compile(r"\{([^{}]*)\}:txbatch:control", re.DOTALL)
 
 
 class Onlooker:
-    """Looks at one server; used by one thread at a time.
+    """Reads from one server; used by one thread at a time.
 
     Every call raises StateRefusedError if the server refuses a command, StateUnreachableError without an answer in
-    time, and TopologyError if a topology id is not a valid name. The clock gives seconds since the epoch.
+    time, and TopologyError if a topology id is not a valid name. The clock returns seconds since the epoch.
     """
 
     def __init__(self, connection: RedisConnection, *, clock: Callable[[], float] = time.time) -> None:
@@ -69,9 +69,9 @@ class Onlooker:
         return [self._listed(topology_id, connected[topology_id]) for topology_id in sorted(ids)]
 
     def overview(self, topology_id: str, *, with_samples: bool = True) -> TopologyOverview | None:
-        """Returns what is stored about a topology, and what its run tells; None if it is not stored.
+        """Returns the stored facts about a topology and its run's pulse; None if the topology is not stored.
 
-        `with_samples` also reads the samples of the last minutes, and what the server does for its data.
+        `with_samples` also reads the samples of the last minutes, and the server's durability.
         """
         keys, call = Keys(topology_id), self._connection.call
         control = checked_control(keys, texts_by_name(call("HGETALL", keys.control)))
@@ -101,7 +101,7 @@ class Onlooker:
     def transaction(self, topology_id: str, txid: int) -> KnownTransaction | None:
         """Returns the record of a transaction, None if the topology is not stored.
 
-        Metadata is read before the history, into which a commit may move it meanwhile, so it cannot be missed.
+        Metadata is read before the history: a commit may move it there meanwhile, so this order cannot miss it.
         """
         keys, call, name = Keys(topology_id), self._connection.call, str(txid)
         metadata, has_republication_mark = self._metadata(keys, txid)
@@ -165,16 +165,16 @@ class Onlooker:
             keys = Keys(topology_id)
             found = self._connection.call("HMGET", keys.control, "committed", "fence", "dropping")
             pulse = read_pulse(self._connection, keys)
-        except (StateRefusedError, TopologyError) as error:  # no rights on its keys, or they are somebody else's
+        except (StateRefusedError, TopologyError) as error:  # no right to read its keys, or they are not txbatch's
             return ListedTopology(topology_id, connected=connected, fault=said_by(error.__cause__ or error))
         committed, fence = map(_text_or_empty, found[:2])
         return ListedTopology(topology_id, committed, fence, found[2] is not None, owners(pulse, fence), connected)
 
     def _metadata(self, keys: Keys, txid: int) -> tuple[dict[str, Any], bool]:
-        """Returns scope -> what is still stored as metadata of a transaction, and whether it is marked as republished.
+        """Returns scope -> stored metadata of a transaction, and whether it is marked as republished.
 
-        The whole hash is as large as a window. Notes, and the numbers of republished batches, are the run's own, and no
-        part of what a transaction contained.
+        The whole hash is only as large as a window. Notes, and the numbers of republished batches, are left out: they
+        are the run's own, not part of a transaction.
         """
         stored = {
             text_of(name): bytes(value) for name, value in pairs_of(self._connection.call("HGETALL", keys.metadata))
@@ -185,9 +185,9 @@ class Onlooker:
         return metadata, metadata.pop("replayed", None) is not None
 
     def _found(self, keys: Keys, txids: range, choice: StoryChoice, limit: int) -> Iterator[BriefTransaction]:
-        """Yields the chosen ones of some txids, at most `limit`."""
+        """Yields the chosen transactions among these txids, at most `limit`."""
         piece = min(limit, PIECE) if choice is StoryChoice.ALL else PIECE
-        for start in range(0, len(txids), piece):  # at most the history, which is bounded
+        for start in range(0, len(txids), piece):  # at most the whole history, which is bounded
             asked = txids[start : start + piece]
             texts = self._texts(keys.stories, asked)
             stories = [(txid, None if text is None else choice.chosen(text)) for txid, text in texts]
@@ -219,7 +219,7 @@ class Onlooker:
     def _durability(self) -> ServerDurability:
         try:
             info = self._connection.call("INFO")
-        except StateRefusedError:  # no right to ask, or a server in memory, which has no INFO
+        except StateRefusedError:  # no right to call INFO, or a server in memory, which has none
             return ServerDurability()
         return measure_durability(self._connection, info)
 
@@ -231,7 +231,7 @@ def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlook
 
 
 def _of_sources(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns metadata without what shards note of a group."""
+    """Returns metadata without the chains that shards need."""
     return {scope: value for scope, value in metadata.items() if scope != CHAIN_SCOPE}
 
 

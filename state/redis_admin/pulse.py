@@ -1,7 +1,7 @@
-"""Writes and reads what a run reports about itself; see `run_pulse` for what that is.
+"""Writes and reads a run's reports about itself; `run_pulse` has their content.
 
-It is written through a function of its own, which checks that the run still owns the topology and changes no revision:
-a run that was fenced out writes nothing, and none of it belongs to the owner's sequence of writes.
+A separate function writes the pulse: it checks that the run still owns the topology and changes no revision. So a
+fenced run writes nothing, and pulses are not part of the owner's sequence of writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from state.redis_client.presence import is_gone
 from state.redis_owner.store import RedisStore
 
 CALL_TIMEOUT_S = 0.5
-"""How long one pulse is tried; the next one says as much."""
+"""How long one pulse is tried; the next one carries the same facts."""
 
 
 class PulseSender:
@@ -35,9 +35,9 @@ class PulseSender:
         return self._owner[0]
 
     def send(self, fields: Mapping[str, str], stories: Iterable[tuple[int, str]] = (), *, kept: int = 0) -> bool:
-        """Writes these fields and stories, by ascending txids, and returns whether the run still owns the topology.
+        """Writes fields and stories (by ascending txids); returns whether the run still owns the topology.
 
-        The last `kept` transactions keep their story.
+        Stories are kept for the last `kept` transactions.
         """
         keys = self._keys
         arguments: list[Argument] = [*self._owner, str(kept), str(len(fields))]
@@ -53,7 +53,7 @@ class PulseSender:
 
 
 def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = False) -> RunPulse | None:
-    """Returns what the topology's last run has reported, None if none has; needs neither ownership nor the library."""
+    """Returns the pulse of the topology's last run, None without one; needs neither ownership nor the library."""
     if with_samples:
         return _looked_after(pulse_of(texts_by_name(connection.call_or_none("HGETALL", keys.pulse) or {})))
     names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)
@@ -62,7 +62,7 @@ def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = 
 
 
 def _looked_after(pulse: RunPulse | None) -> RunPulse | None:
-    """Returns the pulse with whether its process is gone, which only the reader's machine can tell."""
+    """Returns the pulse, marked if its process is gone; only a reader on the same machine can tell."""
     if pulse is None or pulse.now.state.has_ended:
         return pulse
     return replace(pulse, is_gone=is_gone(pulse.run.pid, pulse.run.pid_space))

@@ -1,7 +1,7 @@
-"""Puts exported state back where a topology has many slots, or had: shards first, then home.
+"""Imports exported state into a topology that has, or had, many slots: shards first, then home.
 
-Each slot changes in one step. An import that ends between two of them leaves shards of another life than home, which
-the next run refuses by name; the same import, made again, mends it.
+Each slot changes in one step. An import that ends between two steps leaves shards and home with different generations;
+the next run refuses them by name, and repeating the import repairs them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from state.redis_client.function_library import SHARDED_FORMAT
 from state.values.shards import SPREAD_KINDS, shard_of
 
 SHARDS_LEFT = "shards_left"
-"""Field of home's control hash: how many shards there were before an import of fewer, which may not have ended."""
+"""Field of home's control hash: the number of shards before an import into fewer, which may be unfinished."""
 
 
 class ShardedImport:
-    """One import into a topology over many slots, or in place of one (driver); used like a `RedisImport`.
+    """One import into a topology that has, or had, many slots (driver); used like a `RedisImport`.
 
     Args:
         home: imports into the topology's own slot.
-        shards: import into the shards that it is to have; none if it is to have its state at home.
-        had: how many shards it had.
-        drop_others: called at the end; drops the shards that it no longer has.
+        shards: import into the topology's new shards; none if its state will be at home.
+        had: how many shards the topology had.
+        drop_others: called at the end; drops surplus shards.
     """
 
     def __init__(
@@ -36,22 +36,22 @@ class ShardedImport:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The keys below its tags that are not its own, sorted; see `RedisImport`."""
+        """The keys below the topology's tags that are not its own, sorted; see `RedisImport`."""
         return tuple(sorted(key for each in (self._home, *self._shards) for key in each.left))
 
     def existing(self) -> list[str]:
-        """Returns the keys that the topology owns, without those that an unfinished import has left."""
+        """Returns the keys that the topology owns, without leftovers of an unfinished import."""
         return [key for each in (self._home, *self._shards) for key in each.existing()]
 
     def begin(self) -> None:
-        """Deletes what unfinished imports have left, and begins this one; raises as `RedisImport.refuse_taken`."""
+        """Deletes the leftovers of unfinished imports, and begins this one; raises as `RedisImport.refuse_taken`."""
         for each in (self._home, *self._shards):
             each.refuse_taken()
         for each in (self._home, *self._shards):
             each.begin()
 
     def stage(self, piece: StoredPiece) -> None:
-        """Stages entries where they belong."""
+        """Stages entries at home or on their shards."""
         if piece.name.startswith(f"{RESERVED_NAME}:") or not self._shards:
             self._home.stage(piece)
         elif piece.kind not in SPREAD_KINDS:

@@ -1,7 +1,7 @@
-"""Reads everything that the servers hold of a topology over many slots, as `RedisRecords` does of one in its own.
+"""Reads all data of a topology over many slots, as `RedisRecords` does for one slot.
 
-A read of several shards shows one transaction if every shard holds what home has decided, by `shard_fault`, and neither
-home nor a shard has moved on by the time the last one was read.
+A read of several shards shows one transaction if every shard has applied home's decisions, see `shard_fault`, and
+neither home nor a shard has moved on until the last one was read.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from state.values.state_kind import KeptEnd, Retention, StateKind
 Result = TypeVar("Result")
 MOMENT_TRIES = 100
 PAUSE_S = 0.01
-"""Between two tries to read all shards at one transaction: about as long as a group takes to be applied."""
+"""The pause between two tries to read all shards at one transaction: about the time to apply a group."""
 ASKED_PAUSE_MS = 10_000
-"""How long a run is asked to begin no further group, which ends as soon as everything is read."""
+"""How long a run is asked to begin no new group; the request ends as soon as everything is read."""
 STILL_S = 1.0
-"""If home decides nothing for this long, it is not a fast run that keeps shards from being read."""
+"""If home decides nothing for this long, the shards' disagreement is not due to a fast run."""
 
 
 class _Home(RedisRecords):
-    """The topology's own slot, which holds records only."""
+    """A reader of the topology's own slot, which holds records only."""
 
     def _follow(self, control: Mapping[str, str]) -> None:
         pass
 
 
 class ShardedRecords(RedisRecords):
-    """What the servers hold of one topology (driver).
+    """The data of one topology over many slots (driver).
 
     Args:
         home: reads the topology's own slot.
-        connections: number of shards -> their connections, in order; called again if an import has changed it.
+        connections: number of shards -> their connections, in order; called again if an import has changed the number.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ShardedRecords(RedisRecords):
 
     def _follow(self, control: Mapping[str, str]) -> None:
         described = control.get("topology", "")
-        if described in ("", self._described):  # home may have lost it, of which its shards tell
+        if described in ("", self._described):  # home may have lost its record; the shards report that
             return
         shard_count = shard_count_of(described)
         if shard_count == 1:
@@ -112,7 +112,7 @@ class ShardedRecords(RedisRecords):
                     yield self._own(number, name, kind, piece)
 
     def ranked(self, name: str, *, from_lowest: bool) -> Iterator[Entries]:
-        """Yields members and scores of a sorted set by rank; each shard keeps as many as the whole set is to have."""
+        """Yields members and scores of a sorted set by rank; each shard of a bounded set keeps as many as the whole."""
         bound = self._bound(name)
         is_rising = from_lowest if bound is None else bound.side is KeptEnd.LOWEST
         entries = merge(
@@ -137,14 +137,14 @@ class ShardedRecords(RedisRecords):
         return self.shards[shard_of(name, kind, field, len(self.shards))].entry(name, kind, field)
 
     def misplaced(self, name: str, kind: StateKind) -> Iterator[tuple[str, bytes]]:
-        """Yields the key and the field of what lies on a shard that is not its own, where nobody reads it."""
+        """Yields the key and field of each entry stored on a wrong shard, where nobody reads it."""
         for number, shard in enumerate(self.shards):
             for piece in shard.entries(name, kind) if kind in SPREAD_KINDS else ():
                 own = set(self._own(number, name, kind, piece))
                 yield from ((shard.keys.state(name), entry[0]) for entry in piece if entry not in own)
 
     def _own(self, number: int, name: str, kind: StateKind, entries: Entries) -> Entries:
-        """Returns the entries that are a shard's: another program may have put others there."""
+        """Returns the entries that belong on a shard; another program may have added others there."""
         if kind not in SPREAD_KINDS:
             return entries
         return [entry for entry in entries if shard_of(name, kind, entry[0], len(self.shards)) == number]
@@ -172,7 +172,7 @@ class ShardedRecords(RedisRecords):
         return self._home.entry_count(records) + sum(self.entry_counts(states)[1])
 
     def moment(self) -> tuple[str, ...]:
-        """Returns the moment of home; while a shard does not hold what home has decided, one that never was."""
+        """Returns the moment of home; while a shard lags or is ahead, a value that equals no moment."""
         home = self._home.moment()
         return home if not any(self._faults(self._standings())) else ("", *home)
 
@@ -197,9 +197,9 @@ class ShardedRecords(RedisRecords):
         return self._of_one_transaction(read)
 
     def _of_one_transaction(self, read: Callable[[], Result]) -> Result:
-        """Returns what is read while home and all shards stood at one transaction.
+        """Returns a reading during which home and all shards stayed at one transaction.
 
-        A run that moves on meanwhile is asked to wait; if this user may not ask, it is tried as often.
+        If a run keeps moving on, it is asked to wait; if this user may not ask, the reading is just repeated.
         """
 
         def tried() -> Result | None:
@@ -222,9 +222,10 @@ class ShardedRecords(RedisRecords):
         raise self._apart()
 
     def _standings(self) -> list[dict[str, str]]:
-        """Returns the transaction and the life at which home and every shard are.
+        """Returns the transaction and the generation of home and of every shard.
 
-        What changes a state changes one of these fields. Equal before and after a reading, they vouch for it.
+        Every change of a state changes one of these fields. If they are equal before and after a reading, it is
+        consistent.
         """
         home = self._home.fields(*STANDING)
         self._follow(home)
@@ -241,18 +242,18 @@ class ShardedRecords(RedisRecords):
         return [shard_fault(standings[0], shard) for shard in standings[1:]]
 
     def _ask(self, command: str, *arguments: str) -> None:
-        """Asks a run to start no further group, or to continue."""
+        """Asks a run to start no new group, or to continue."""
         first = self.shards[0]
         with suppress(StateRefusedError):
             first._connection.call(command, first.keys.pause, *arguments)  # noqa: SLF001 - of the same class
 
     def image(self, states: Iterable[DescribedState]) -> StateImage:
-        """Returns what one slot would hold, without chains."""
+        """Returns the image that one slot would hold, without chains."""
         image = super().image(states)
         return replace(image, metadata={name: value for name, value in image.metadata.items() if not is_chain(name)})
 
     def _apart(self) -> StateRefusedError:
-        """Returns why shards could not be read at one transaction."""
+        """Returns the error for shards that could not be read at one transaction."""
         topology_id, before = self.keys.topology_id, self._home.moment()
         self._pause(STILL_S)
         standings = self._standings()
@@ -272,7 +273,7 @@ class ShardedRecords(RedisRecords):
         )
 
     def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> dict[str, WholeReply]:
-        """Reads one shard at one moment of its own; looks for parts again, since a run may have added some."""
+        """Reads one shard at one moment; searches for parts again, since a run may have added some."""
         there = shard.sought(sought.growing)
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
         kinds = {name: kind for name, kind in states.items() if split_member(name)[1] is None} | there.kinds
@@ -280,7 +281,7 @@ class ShardedRecords(RedisRecords):
         return shard.at_moment(replace(there, kinds=own), commands)[1]
 
     def _joined(self, pieces: Sequence[Mapping[str, WholeReply]]) -> dict[str, WholeReply]:
-        """Returns whole states from what each shard holds of them."""
+        """Returns whole states, joined from the shards' entries."""
         joined: dict[str, WholeReply] = {}
         for number, piece in enumerate(pieces):
             for name, found in piece.items():
@@ -306,7 +307,7 @@ class ShardedRecords(RedisRecords):
 
 
 def _bounds_of(description: str) -> dict[str, Retention]:
-    """Returns state -> what it keeps, of the sorted sets that keep their best members only."""
+    """Returns state -> retention, of the sorted sets that keep only their best members."""
     bounds: dict[str, Retention] = {}
     with suppress(ValueError):
         for name, state in declared_states_of(description).items():

@@ -1,4 +1,4 @@
-"""All of a topology's state at one moment, decoded as declared: for tests, checks and exports."""
+"""All of a topology's state at one moment, decoded to the declared types: for tests, checks and exports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored
 
 MOVED_TRIES, MOVED_PAUSE_S = 50, 0.1
-"""How often, and how long after, a cluster is asked again where a slot is that is moving, or has moved."""
+"""How often, and at what interval, a cluster is asked again for a slot that is moving or has moved."""
 _KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
 
 
@@ -60,15 +60,15 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
     client's own commands.
 
     Args:
-        client: a client of the server, or of its cluster. One that decodes its answers (``decode_responses=True``)
-            lends its settings to a connection of our own, because what is not text cannot be read through it.
+        client: a client of the server, or of its cluster. A client with ``decode_responses=True`` cannot read binary
+            values, so its settings are used for a separate connection.
         topology_id: the topology whose state to read.
         handles: the states to read, as declared: ``[StoreCounts.counts]``.
 
     Raises:
         StateRefusedError: a key, or a value in it, does not have the declared type; a run adds keys faster than they
-            can be looked for; the server has applied part of a write that it had lost; or the topology is being
-            dropped or imported, and this has not ended.
+            can be found; the server has applied part of a write that it had lost; or a drop or import of the topology
+            has not ended.
         StateUnreachableError: the server did not answer.
     """
     wanted = list(handles)
@@ -94,7 +94,7 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
 
 
 def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFamily[Any]]) -> Read:
-    """Reads all states at one moment, from where the client says that they are."""
+    """Reads all states at one moment, from the nodes that the client names."""
     with ExitStack() as opened:
         nodes: dict[int, RedisConnection] = {}
 
@@ -109,7 +109,7 @@ def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFami
 
         records = RedisRecords(connected(keys), keys)
         if records.shard_count() > 1:
-            from state.redis_admin.sharded_records import ShardedRecords  # which few topologies need
+            from state.redis_admin.sharded_records import ShardedRecords  # few topologies need it
 
             records = ShardedRecords(records, lambda count: [connected(keys.shard(each)) for each in range(count)])
         control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
@@ -122,7 +122,7 @@ def _read(client: Any, keys: Keys, wanted: Sequence[StateHandle[Any] | StateFami
 
 
 def _described(handle: StateHandle[Any] | StateFamily[Any]) -> DescribedState:
-    """Returns a state as it is looked for: whatever follows its name may be a part, which `_parts` reads."""
+    """Returns a state for the search: any text after its name may be a part, which `_parts` parses."""
     part_type = PartType.STR if isinstance(handle, StateFamily) else None
     return DescribedState(handle.name, handle.kind, handle.value_type, handle.field_type, part_type=part_type)
 
@@ -131,7 +131,7 @@ def _parts(family: StateFamily[Any], read: Mapping[str, WholeReply]) -> dict[Any
     parts: dict[Any, Any] = {}
     for name, whole in sorted(read.items()):
         state_name, text = split_member(name)
-        if state_name != family.name or text is None or not whole.reply:  # another's, or gone since it was found
+        if state_name != family.name or text is None or not whole.reply:  # another state's, or gone since the search
             continue
         try:
             part = part_of_text(text, family.part_type)
@@ -145,7 +145,7 @@ def _parts(family: StateFamily[Any], read: Mapping[str, WholeReply]) -> dict[Any
 
 
 def _node_of(client: Any, key: str) -> Any:
-    """Returns the client; of a cluster, that of the node which has the key, and can list its neighbours."""
+    """Returns the client; for a cluster, a client of the node that has the key, which can list neighbouring keys."""
     if hasattr(client, "owner_of"):
         return client.owner_of(key)
     if not isinstance(client, RedisCluster):

@@ -1,4 +1,4 @@
-"""A topology, in one slot or in many, used without owning it: looked at, exported, imported, dropped."""
+"""A topology in one slot or many, used without owning it: to look, export, import and drop."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from state.redis_owner.slot import RedisSlot
 
 
 class RedisTopology(RedisSlot):
-    """One topology on its servers, as anyone may look at it or remove it; made like a `RedisSlot`.
+    """One topology on its servers, for anyone to read or remove; constructed like a `RedisSlot`.
 
-    How many slots it has, it finds in what is stored.
+    The stored description gives the number of slots.
     """
 
     def __init__(self, url: str, topology_id: str, **options: Any) -> None:
         super().__init__(url, topology_id, **options)
 
-        def connected(key: str) -> Any:  # a function, so that nothing which is shown holds the password
+        def connected(key: str) -> Any:  # a function, so that no displayed attribute holds the password
             return connect(url, key=key)
 
         self._connect = connected
         self._shard_connections: list[RedisConnection] = []
 
     def overview(self, *, with_samples: bool = False) -> TopologyOverview | None:
-        """Returns what is stored about the topology, and what its run tells, or None; see `Onlooker.overview`."""
+        """Returns the stored facts about the topology and its run's pulse, or None; see `Onlooker.overview`."""
         return Onlooker(self._connection).overview(self.keys.topology_id, with_samples=with_samples)
 
     @property
@@ -49,15 +49,15 @@ class RedisTopology(RedisSlot):
         return RedisDeadLetters(self._connection, self.keys)
 
     def empty(self, states: Iterable[DescribedState]) -> None:
-        """Deletes what states hold; only of a topology that nobody else uses, such as that of a refold."""
+        """Deletes the content of states; only for a topology that nobody else uses, such as a refold's."""
         for name in (name for state in states for name in self.records().names_of(state)):
             self._connection.call("UNLINK", self.keys.state(name))
 
     def discard(self, record: QuarantineRecord) -> bool:
         """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.
 
-        A run that republishes the batch meanwhile has either published it before, or finds the record gone and
-        publishes nothing of it. Returns whether this call has removed exactly that record, not whether there was one.
+        A run that republishes the batch meanwhile has either published it already, or finds the record gone and
+        publishes nothing. Returns whether this call has removed exactly that record.
         """
         txid, packed = str(record.txid), record.packed()
         return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
@@ -67,7 +67,7 @@ class RedisTopology(RedisSlot):
         return Onlooker(self._connection).transaction(self.keys.topology_id, txid)
 
     def connected_runs(self) -> int:
-        """Returns how many runs of the topology are connected, 0 if the server does not say."""
+        """Returns how many runs of the topology are connected, 0 if the server does not report it."""
         return connected_runs(self._connection, self.keys)
 
     def all_topologies(self) -> list[ListedTopology]:
@@ -75,7 +75,7 @@ class RedisTopology(RedisSlot):
         return Onlooker(self._connection).topologies()
 
     def records(self) -> RedisRecords:
-        """Returns what reads everything that is stored, without the function library; for `verify` and `state`."""
+        """Returns a reader of all stored data that needs no function library; for `verify` and `state`."""
         home = self._home_records()
         return home if home.shard_count() == 1 else ShardedRecords(home, self._connections_of)
 
@@ -83,7 +83,7 @@ class RedisTopology(RedisSlot):
         return RedisRecords(self._connection, self.keys)
 
     def importer(self, shard_count: int = 1) -> StateImport:
-        """Returns what puts exported state back, spread over this many shards."""
+        """Returns a new import of exported state, spread over this many shards."""
         wanted = shard_count if shard_count > 1 else 0
         had = self._shards_left()
         nonce = secrets.token_hex(16)
@@ -100,24 +100,24 @@ class RedisTopology(RedisSlot):
         return ShardedImport(home, targets, had, drop_others)
 
     def _shards_left(self) -> int:
-        """Returns how many shards may hold anything of the topology: it has them, or had them before an import."""
+        """Returns how many shards may hold data of the topology: its current shards, or those before an import."""
         home = self._home_records()
         count = home.shard_count()
         if count == 1:
             count = shard_count_of(known_to_shards(home, lambda _: self._connections_of(1)[0]))
-        with suppress(StateRefusedError):  # the record is damaged, which nobody has to know of in order to drop it
+        with suppress(StateRefusedError):  # the record is damaged; a drop need not care
             return max(
                 count if count > 1 else 0, int(self._connection.call("HGET", self.keys.control, SHARDS_LEFT) or 0)
             )
         return 0
 
     def drop(self, also: Iterable[str] = (), shard_count: int = 0) -> Dropped:
-        """Deletes every key that the topology owns, and the states named by `also`, which no record needs to declare.
+        """Deletes every key that the topology owns, and the states named by `also`, even if no record declares them.
 
         It fences a running coordinator first and deletes the control key last, so nothing of the topology can reappear.
-        If it is interrupted, the topology stays unusable until it is dropped again. A FencedError says that other
-        coordinators keep taking over at the same time. `shard_count` is how many shards it had, where no record at home
-        says so.
+        After an interruption, the topology is unusable until it is dropped again. A FencedError means that other
+        coordinators keep taking over at the same time. `shard_count` is the number of shards, in case home has no
+        record of it.
         """
         nonce, left = secrets.token_hex(16), max(self._shards_left(), shard_count)
         return drop_topology(

@@ -1,4 +1,4 @@
-"""What a server replies about whole states, as values: the commands that ask, and what their replies hold."""
+"""A server's replies about whole states, as values: the commands that read a state, and their decoded replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from state.redis_owner.arguments import float_text
 from state.values.state_kind import StateKind
 
 Commands: TypeAlias = Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]]
-"""What reads a whole state of each kind: words before the key and words after it."""
+"""The command that reads a whole state of each kind: the words before the key and those after it."""
 READ_COMMANDS: Commands = {
     StateKind.HASH: (("HGETALL",), ()),
     StateKind.VALUE: (("GET",), ()),
@@ -24,17 +24,17 @@ READ_COMMANDS: Commands = {
     StateKind.SORTED_SET: (("ZRANGE",), ("0", "-1", "WITHSCORES")),
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
     StateKind.STREAM: (("XRANGE",), ("-", "+")),
-    StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
+    StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # its bytes depend on the order of its members, its count does not
 }
 WHOLE_COMMANDS: Commands = {**READ_COMMANDS, StateKind.HYPERLOGLOG: (("GET",), ())}
-"""What reads it as it is stored."""
+"""The commands that read a whole state as it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeReply:
-    """The reply about one whole state; `expires_ms` is when its key goes, in milliseconds since 1970, None if never.
+    """The reply about one whole state; `expires_ms` is when its key expires, in milliseconds since 1970, None if never.
 
-    `position` is that of a stream that is there.
+    `position` is set for an existing stream.
     """
 
     kind: StateKind
@@ -52,7 +52,7 @@ def expiry_of(reply: Any) -> int | None:
 
 
 def position_of(reply: Any) -> StreamPosition | None:
-    """Returns what XINFO STREAM says about a stream."""
+    """Returns the position in a reply to XINFO STREAM, None if it is missing or never had an entry."""
     if isinstance(reply, redis.RedisError):
         return None
     facts = {text_of(name): value for name, value in pairs_of(reply)}

@@ -1,4 +1,4 @@
-"""How a server is talked to: its address, one connection, errors, replies, rights, and the function library.
+"""Communication with a server: its address, one connection, errors, replies, rights, and the function library.
 
-Knows the library's name and format, and nothing of what its functions do.
+Knows the library's name and format, but not what its functions do.
 """

@@ -1,9 +1,9 @@
-"""Checks a server's address, and says how much of it may be shown.
+"""Checks a server's address, and hides its secrets for display.
 
 An address names one server; or sentinels and the service whose primary they know; or some nodes of a cluster. redis-py
 reads an invalid database number as 0, passes an unknown option to a connection it makes much later, and takes a
-password with a slash in it for a host. This module finds all of that before anything connects, and its messages show
-the hosts but never the credentials.
+password with a slash in it for a host. This module detects all of that before anything connects, and its messages show
+hosts but never credentials.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SENTINEL_PORT, SERVER_PORT = 26379, 6379
 MAX_PORT = 65_535
 HIDDEN = "?"
 SECRET_LENGTH_MIN = 4
-"""Shorter passwords are not searched for in other text: they would match parts of ordinary words."""
+"""Shorter passwords are not hidden in other text: they would match parts of ordinary words."""
 
 _NAMES = ("username", "password", "client_name")
 _SECONDS = ("socket_timeout", "socket_connect_timeout")
@@ -94,13 +94,13 @@ def is_encrypted(url: str) -> bool:
 
 
 def kind_of(url: str) -> str:
-    """Returns `SENTINEL`, `CLUSTER` or "" for one server, of an address that passed `check_address`."""
+    """Returns the kind of a checked address: `SENTINEL`, `CLUSTER`, or "" for one server."""
     _, plus, kind = url.partition("://")[0].partition("+")
     return plus + kind
 
 
 def places_of(url: str) -> list[Place]:
-    """Returns the hosts, "" for none, and ports that an address names which passed `check_address`."""
+    """Returns the places that a checked address names; the host is "" if it is left out."""
     scheme, _, rest = url.partition("://")
     if scheme == "unix":
         return []
@@ -110,18 +110,18 @@ def places_of(url: str) -> list[Place]:
 
 
 def service_of(url: str) -> str:
-    """Returns the service that an address of sentinels names."""
+    """Returns the service in an address of sentinels."""
     return url.partition("://")[2].rpartition("@")[2].partition("?")[0].split("/")[1]
 
 
 def sentinel_login(url: str) -> dict[str, str]:
-    """Returns user name and password for the sentinels, as far as the address has them."""
+    """Returns user name and password for the sentinels, if the address has them."""
     given = parse_qsl(url.partition("?")[2])
     return {name.removeprefix("sentinel_"): value for name, value in given if name in SENTINEL_OPTIONS}
 
 
 def address_at(url: str, place: Place) -> str:
-    """Returns the address of one server, at a place, with everything else that an address of several says."""
+    """Returns the address of the server at one place, with all else from an address of several."""
     scheme, _, rest = url.partition("://")
     credentials, at, address = rest.rpartition("@")
     names, _, query = address.partition("?")
@@ -134,7 +134,7 @@ def address_at(url: str, place: Place) -> str:
 def redact(url: str) -> str:
     """Returns the URL without user name, password and options, fit for messages and logs (driver, executor).
 
-    Also handles malformed URLs: a part that might be a misplaced secret is shown as "?".
+    Also handles malformed URLs: a part that might be a misplaced secret becomes "?".
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -148,7 +148,7 @@ def redact(url: str) -> str:
 
 
 def secrets_in(url: str) -> dict[str, str]:
-    """Returns each secret part of a URL -> the text to show instead, longest first."""
+    """Returns secret part of a URL -> the text to show instead, longest first."""
     credentials = url.partition("://")[2].rpartition("@")[0]
     found = {credentials.partition(":")[2]}
     found |= {value for name, value in parse_qsl(url.partition("?")[2]) if name in _SECRETS}
@@ -169,7 +169,7 @@ def _check_path(url: str, place: str) -> None:
 
 
 def _parts(scheme: str, place: str) -> tuple[list[str], str]:
-    """Returns the hosts with their ports, and what follows them and the service: "" or the database, with its "/"."""
+    """Returns the hosts with their ports, and the database after hosts and service, with its "/", or ""."""
     if "+" not in scheme:
         hosts, slash, number = place.partition("/")
         return [hosts], slash + number
@@ -254,7 +254,7 @@ def _shown_scheme(scheme: str) -> str:
 
 
 def _shown_option(name: str) -> str:
-    return repr(name) if re.fullmatch(r"[a-z_]{1,40}", name) else "?"  # it may be a piece of a password
+    return repr(name) if re.fullmatch(r"[a-z_]{1,40}", name) else "?"  # it may be part of a password
 
 
 def _shown_places(scheme: str, place: str, *, needs_port: bool) -> str:
@@ -269,13 +269,13 @@ def _shown_places(scheme: str, place: str, *, needs_port: bool) -> str:
 
 
 def _shown_place(place: str, *, needs_port: bool) -> str:
-    """Returns host, port and database; a port or database that is not a number is hidden, for it may be a password."""
+    """Returns host, port and database; a port or database that is not a number is hidden: it may be a password."""
     found = _ADDRESS.fullmatch(place)
     if found is None:
         return HIDDEN
     port, number = found["port"] or "", (found["db"] or "").rstrip("/")
     if needs_port and not port[1:].isdecimal():
-        return HIDDEN  # without a scheme, only a port tells a host from a password
+        return HIDDEN  # without a scheme, only a port distinguishes a host from a password
     shown_port = port if port in ("", ":") or port[1:].isdecimal() else f":{HIDDEN}"
     shown_number = number if not number or number[1:].isdecimal() else f"/{HIDDEN}"
     return f"{found['host']}{shown_port}{shown_number}"
@@ -287,9 +287,9 @@ Resolve = Callable[[str], Iterable[str]]
 
 
 def from_environment(variable: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Returns an address, or whether one is allowed, as the environment has it; empty if it does not.
+    """Returns a variable of the environment without surrounding whitespace; empty if it is not set.
 
-    Blanks and line ends around it are left out: they come with a value that was read from a file or a secret.
+    Values read from a file or a secret often end in blanks or a newline.
     """
     return environment.get(variable, "").strip()
 
@@ -303,8 +303,8 @@ def require_encryption(
 ) -> None:
     """Refuses to talk to another machine in plain text, unless the user allows it.
 
-    Called wherever an address enters: by `run`, by commands that look at state, and on executors that take it
-    from their environment. Exempt are a Unix socket, a loopback address and a name that resolves to loopback only.
+    Called wherever an address enters: by `run`, by commands that read state, and on executors that take it from their
+    environment. Exempt are a Unix socket, a loopback address and a name that resolves to loopback only.
 
     Args:
         url: the server's address.
@@ -328,8 +328,8 @@ def require_encryption(
 def require_encryption_at(url: str, place: Place, environment: Mapping[str, str] = os.environ) -> None:
     """Refuses plain text to a server on another machine that was found through servers on this one.
 
-    Called before each connection to a place that was found. An address that names another machine has passed
-    `require_encryption`, with the user's permission: it holds for what is found there.
+    Called before each connection to a discovered place. An address that names another machine has passed
+    `require_encryption` with the user's permission, which also covers the places discovered there.
     """
     named = all(not host or _is_loopback(host, _resolved) for host, _ in places_of(url))
     if is_encrypted(url) or not named or from_environment(PLAINTEXT_VARIABLE, environment) == "1":

@@ -1,7 +1,7 @@
-"""Sends one idempotent call to a server, repeatedly until it is answered or the time is up.
+"""Sends one idempotent call to a server, repeatedly until it is answered or time is up.
 
-redis-py re-sends a command up to ten times on its own; that is switched off. Our loop is bounded and wraps only
-calls that are idempotent and fenced, so after an unknown outcome it is safe to send the call again.
+redis-py's own retries, up to ten, are switched off. Our loop is bounded and wraps only calls that are idempotent and
+fenced, so after an unknown outcome it is safe to repeat the call.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def texts_by_name(items: Sequence[Any] | Mapping[Any, Any]) -> dict[str, str]:
 
 
 def pairs_of(reply: Sequence[Any] | Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yields names and values, which redis-py hands out as a mapping, a flat list or a list of pairs."""
+    """Yields names and values of a reply, which redis-py returns as a mapping, a flat list or a list of pairs."""
     if isinstance(reply, Mapping):
         yield from reply.items()
     elif reply and isinstance(reply[0], (tuple, list)):
@@ -58,18 +58,18 @@ def pairs_of(reply: Sequence[Any] | Mapping[Any, Any]) -> Iterator[tuple[Any, An
 
 
 SOCKET_TIMEOUT_S = 30.0
-"""A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
+"""A commit of 500,000 operations may block the server for three seconds; a slow disk may block it for longer."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 REFRESH_LIMIT = 3
 ENTRIES_AT_ONCE = 1_000
-"""Entries in one reply, so that a reader never blocks a server that commits."""
+"""Entries in one reply, few enough that a reader does not block commits."""
 AWAY_MIN_S = 1.0
 """A server that fails to answer for longer than this is reported: in the log at once, and in the summary."""
 SLOW_MIN_S = 5.0
-"""So is one that answers the first try but takes longer than this: it, or its disk, was stalled."""
+"""A server that takes longer than this to answer the first try is reported too: it, or its disk, was stalled."""
 
 FunctionCall = tuple[str, Sequence[str | bytes]]
-"""Name of a function of the library, and its arguments, which start with the number of keys."""
+"""Name and arguments of a call to the function library; the arguments start with the number of keys."""
 
 _LOG = logging.getLogger("txbatch")
 
@@ -77,8 +77,8 @@ _LOG = logging.getLogger("txbatch")
 def connect(url: str, *, key: str = "", socket_timeout_s: float | None = None) -> redis.Redis:
     """Returns a client that is not connected yet and never retries on its own.
 
-    One answer may take `socket_timeout_s`, by default `SOCKET_TIMEOUT_S`. In a cluster it talks to the owner of `key`,
-    or, without one, to that of the last key it was asked for.
+    One answer may take `socket_timeout_s`, by default `SOCKET_TIMEOUT_S`. In a cluster it connects to the owner of
+    `key`, or without `key` to the node that owned the last key used.
     """
     check_address(url)
     timeout_s = SOCKET_TIMEOUT_S if socket_timeout_s is None else socket_timeout_s
@@ -105,17 +105,17 @@ class RedisConnection:
     """Wraps a client in our retry loop; used from any thread.
 
     Args:
-        client: a redis-py or fakeredis client; one whose server may move `follows` it, and has `leave`.
-        server: how messages name the server, without credentials.
-        timeout_s: how long one call is repeated before giving up.
+        client: a redis-py or fakeredis client; if its server may move, it has `follows` and `leave`.
+        server: the server's name in messages, without credentials.
+        timeout_s: how long one call is repeated before it is given up.
         revive: restarts an embedded server; called after a lost connection, before the next try.
         clock, sleep: in seconds; injected by tests.
 
     Attributes:
         away_count: how often the server did not answer for more than `AWAY_MIN_S`, or was slow.
         away_s: the total of those times, in seconds.
-        busy_s: how much longer the last write took than the quickest so far, since round trip and disk take about as
-            long for any write; 0 if it had to be repeated. In seconds.
+        busy_s: how much longer the last write took than the quickest so far, in seconds: round trip and disk take about
+            equally long for any write. 0 if the write had to be repeated.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class RedisConnection:
 
     @property
     def moves(self) -> int:
-        """How often the server has moved; 0 of one that cannot."""
+        """How often the server has moved; 0 if it cannot."""
         return int(getattr(self.client, "moves", 0))
 
     def remedy_of(self, error: redis.RedisError) -> Remedy:
@@ -160,7 +160,7 @@ class RedisConnection:
         return self._repeated(lambda: self.client.execute_command(*arguments), command, timeout_s, *rest)
 
     def call_or_none(self, *command: str) -> Any:
-        """Returns the reply to a command; None if the key is of another type, so that other software wrote it."""
+        """Returns the reply to a command; None if the key has the wrong type, so other software wrote it."""
         try:
             return self.call(*command)
         except StateRefusedError as error:
@@ -169,7 +169,7 @@ class RedisConnection:
             raise
 
     def info(self, timeout_s: float | None = None) -> Mapping[str, Any]:
-        """Returns the reply to INFO; that of a primary if the server may move, raises as `call`."""
+        """Returns the reply to INFO, from a primary if the server may move; raises as `call`."""
 
         def asked() -> Any:
             found = self.client.execute_command("INFO")
@@ -194,7 +194,7 @@ class RedisConnection:
     def _repeated(self, send: Callable[[], Any], name: str, timeout_s: float | None, key: str = "") -> Any:
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         started, refreshes, loads = self._clock(), 0, 0
-        pause = 0.0 if self._follows else FIRST_PAUSE_S  # a cluster's first node most often names another one
+        pause = 0.0 if self._follows else FIRST_PAUSE_S  # a cluster's first node usually names another one
         last: redis.RedisError | None = None
         while True:
             try:
@@ -228,7 +228,7 @@ class RedisConnection:
                 self._revive()
 
     def _answered(self, took_s: float, last: redis.RedisError | None) -> None:
-        """Notes how long an answer took, and reports a long time; `last` is the error before, None on the first try."""
+        """Records an answer's duration, and reports a long one; `last` is the error before, None on the first try."""
         self._took_s = took_s if last is None else math.inf
         if took_s < (SLOW_MIN_S if last is None else AWAY_MIN_S):
             return
@@ -261,7 +261,7 @@ class RedisConnection:
     def functions(self, calls: Sequence[tuple[RedisConnection, FunctionCall]]) -> list[Any]:
         """Calls functions for several connections to this server, in one packet, and returns the replies.
 
-        What is not answered so, or by an error, is called again over its own connection; raises as `function`.
+        A call that fails, or stays unanswered, is repeated over its own connection; raises as `function`.
         """
         replies: list[Any] = [redis.RedisError()] * len(calls)
         started = self._clock()
@@ -284,13 +284,13 @@ class RedisConnection:
     def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
         """Yields the keys of a server, or with HSCAN, SSCAN or ZSCAN the entries of one key, in pieces.
 
-        What moves meanwhile may come twice. A StateUnreachableError says that the pieces are of two servers: a cursor
-        means nothing to another one, nor to the same one after a restart.
+        An entry that moves meanwhile may be yielded twice. A StateUnreachableError means that the pieces are from two
+        servers: a cursor is not valid on another server, nor on the same one after a restart.
         """
         cursor, pattern = "0", () if match is None else ("MATCH", match)
         place = key[0] if key else match or ""
         scanned_server = self._identity(place)
-        for pieces in count(1):  # ends when the server's cursor has come round
+        for pieces in count(1):  # ends when the server's cursor returns to 0
             found = self.call(command, *key, cursor, *pattern, "COUNT", str(ENTRIES_AT_ONCE))
             cursor = text_of(found[0])
             is_last, is_one = cursor == "0", pieces == 1 and not self._follows
@@ -305,22 +305,22 @@ class RedisConnection:
     def keys_like(self, pattern: str) -> Iterator[Any]:
         """Yields the keys of one slot that match, in pieces; raises as `scanned`, and if the slot is being moved.
 
-        A node keeps silent to SCAN about what it has handed over, but not to a question after a key that is not there.
+        SCAN does not reveal keys that a node has handed over, but a request for a missing key does.
         """
         yield from self.scanned("SCAN", match=pattern)
         self.call("EXISTS", pattern)
 
     def _identity(self, key: str) -> str:
-        """Returns which process answers for a key, "" if it does not tell; waits until a cluster has moved its slot."""
+        """Returns the id of the server process for a key, "" if unknown; waits until a cluster has moved its slot."""
         if self._follows:
             self.call("EXISTS", key)
         try:
             return text_of(self.call("INFO", "server").get("run_id", ""))
-        except StateRefusedError:  # no right to ask, or a server in memory
+        except StateRefusedError:  # no right to call INFO, or a server in memory
             return ""
 
     def everywhere(self) -> Iterator[RedisConnection]:
-        """Yields a connection to each primary of a cluster, or this one to any other server."""
+        """Yields a connection to each primary of a cluster; for any other server, this connection."""
         primaries = getattr(self.client, "primaries", list)
         places = self._repeated(primaries, "CLUSTER", None)
         if not places:
@@ -335,7 +335,7 @@ class RedisConnection:
         """Loads the function library unless the server already has exactly this code.
 
         A user without the right to manage functions gets no error here: another user loads the library for them.
-        Returns whether the server has the library now, as far as this user may know.
+        Returns whether the server has the library now, as far as this user can know.
         """
         code = function_library.library_code()
         try:

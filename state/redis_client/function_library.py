@@ -1,6 +1,6 @@
-"""The function library: the Lua files of `functions/`, joined in the order in which they build on each other.
+"""The function library: the Lua files of `functions/`, joined in order of dependency.
 
-A server holds the library under its name, with its code: that is how a driver sees whether it has to load its own.
+A server stores the library's name and code, so a driver can see whether it has to load its own.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from state.records.transaction_history import KEPT_BYTES, RECEIPTS_KEPT
 from state.values.state_kind import MAX_INTEGER
 
 LIBRARY_NAME = "txbatch_10"
-"""Changes with the arguments of the functions, so that drivers of two versions can use one server."""
+"""Changes whenever the functions' arguments change, so that drivers of two versions can use one server."""
 STORED_FORMAT = "3"
-"""The format of what is stored in one slot, and of exports."""
+"""The format of data stored in one slot, and of exports."""
 SHARDED_FORMAT = "4"
-"""That of a topology over shards: a version that knows none would run it without its states. Earlier ones had 3, too.
-"""
+"""The format of a topology over shards: a version without shards would run it without its states. Older ones have 3."""
 FORMATS = (STORED_FORMAT, SHARDED_FORMAT)
 FILES = (
     "keys",
@@ -42,7 +41,7 @@ FILES = (
     "pulse",
     "shards",
 )
-"""A file sees what those before it define."""
+"""Each file can use the definitions of the files before it."""
 CONSTANTS = {
     "LIBRARY": LIBRARY_NAME,
     "FORMAT": STORED_FORMAT,
@@ -54,12 +53,12 @@ CONSTANTS = {
     "HISTORY_VALUE_LIMIT": KEPT_BYTES,
     "PAUSE_MAX_MS": 60_000,
 }
-"""What Lua and Python both have to know; strings and whole numbers are written alike in the two."""
+"""Constants that Lua and Python share; both write strings and whole numbers alike."""
 
 
 @cache
 def library_code() -> str:
-    """Returns the source of the function library; on an executor its files are in an archive."""
+    """Returns the source of the function library; also works on executors, where the files are in an archive."""
     folder = resources.files(__package__).joinpath("functions")
     constants = "".join(f"local {name} = {value!r}\n" for name, value in CONSTANTS.items())
     parts = [folder.joinpath(f"{name}.lua").read_text(encoding="utf-8") for name in FILES]

@@ -1,9 +1,9 @@
-"""Whether a run is there: connected to its server, by the name it gives its connection, or gone as a process.
+"""Whether a run is present: connected to its server under its connection's name, or gone as a process.
 
-This is for people to read, and with the run's pulse it decides in which order a new run starts things. A user without
-the right to name or list connections loses nothing else, and a run that has reconnected is not counted. A process id
-counts on one machine, from one boot to the next, and in one namespace of ids: a container has its own, even if it
-shares the host's name. Linux names all three; elsewhere nothing is concluded.
+This is for people to read; with the run's pulse it also decides the order in which a new run starts things. A user
+without the right to name or list connections loses nothing else, and a run that has reconnected is not counted. A
+process id is valid on one machine, until the next boot, and in one namespace: a container has its own, even if it
+shares the host's name. Linux identifies all three; elsewhere nothing is concluded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def announce_run(connection: RedisConnection, keys: Keys) -> None:
 
 
 def retire_run(connection: RedisConnection, keys: Keys) -> None:
-    """Takes the name back from a connection that outlives its run, unless it is another run's by now."""
+    """Removes the name from a connection that outlives its run, unless it now has another run's name."""
     try:
         if bytes(connection.call("CLIENT", "GETNAME") or b"") == _name(keys).encode():
             connection.call("CLIENT", "SETNAME", "")
@@ -41,12 +41,12 @@ def retire_run(connection: RedisConnection, keys: Keys) -> None:
 
 
 def connected_runs(connection: RedisConnection, keys: Keys) -> int:
-    """Returns how many runs of the topology are connected, 0 if the server does not say."""
+    """Returns how many runs of the topology are connected, 0 if the server does not list connections."""
     return connected_topologies(connection)[keys.topology_id]
 
 
 def connected_topologies(connection: RedisConnection) -> Counter[str]:
-    """Returns topology id -> how many of its runs are connected; empty if the server does not say."""
+    """Returns topology id -> how many of its runs are connected; empty if the server does not list connections."""
     try:
         listed = connection.call("CLIENT", "LIST")
     except StateError as error:
@@ -67,7 +67,7 @@ _NAMESPACE = Path("/proc/self/ns/pid")
 
 
 def pid_space() -> str:
-    """Returns where the process ids that this process sees count, "" if the system does not tell."""
+    """Returns the boot and namespace in which this process's ids are valid, "" if the system does not show them."""
     try:
         return f"{_BOOT_ID.read_text(encoding='ascii').strip()} {_NAMESPACE.readlink()}"
     except (OSError, ValueError):
@@ -75,9 +75,9 @@ def pid_space() -> str:
 
 
 def is_gone(pid: int, space: str) -> bool:
-    """Returns whether a process has certainly ended; one whose id was given to another counts as there.
+    """Returns whether a process has certainly ended; it counts as alive if another process has its id.
 
-    `space` is what `pid_space` returned in it.
+    `space` is the `pid_space` of that process.
     """
     if not space or space != pid_space() or not isinstance(pid, int) or pid <= 0:
         return False
@@ -85,7 +85,7 @@ def is_gone(pid: int, space: str) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # another user's: it is there
+    except (OSError, OverflowError):  # another user's process exists
         return False
     return _is_zombie(pid)
 

@@ -1,4 +1,4 @@
-"""What to do about each error a server or connection can raise: a closed table.
+"""The remedy for each error that a server or connection can raise, as a closed table.
 
 Transient errors are retried, a missing function library is loaded again, and everything else stops with a
 sentence. An error that is not in the table stops too: txbatch does not retry what it does not understand.
@@ -16,7 +16,7 @@ from state.troubles import Trouble
 
 
 class Remedy(Enum):
-    """What the caller does next."""
+    """What the caller has to do next."""
 
     RETRY = "retry"
     """The outcome is unknown or the server is not ready: repeat the identical call."""
@@ -28,7 +28,7 @@ class Remedy(Enum):
 _RETRY_CODES = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS"})
 
 MOVING_CODES = frozenset({"ASK", "TRYAGAIN", "MOVED"})
-"""What nodes of a cluster answer about a key whose slot is being moved, or is taken for that of another node."""
+"""Errors of a cluster's nodes for a key whose slot is being moved, or belongs to another node."""
 
 _STOP_SENTENCES = {
     "NOAUTH": "asks for a password; give it in the URL, as in redis://:PASSWORD@host:6379",
@@ -56,7 +56,7 @@ _TROUBLES = {
     "REGRESSED": Trouble.REGRESSED,
     "TORN": Trouble.TORN,
 }
-"""What the answers in `_STOP_SENTENCES` are about."""
+"""Error code -> trouble, for codes in `_STOP_SENTENCES`."""
 
 _USAGE_SENTENCES = {
     "db index is out of range": "has no database of that number; give one it has, as in redis://host:6379/0",
@@ -94,13 +94,13 @@ _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
 
 
 _KILLED = "Script killed by user"
-"""What a call ends with that somebody has killed by FUNCTION KILL, which takes effect before its first write only."""
+"""The error of a call that was killed by FUNCTION KILL, which works only before its first write."""
 _DENIED_IN_A_FUNCTION = ("can't run this command", "can't access at least one of the keys")
-"""What Redis 7 says, without a code, when a function runs a command that its caller may not."""
+"""Redis 7's error, without a code, for a function's command that its caller may not run."""
 _NOT_HERE = "non local key"
-"""What a function ends with that meets a missing key while its slot moves; none does so after its first write."""
+"""The error of a function that needs a missing key while its slot moves; never raised after its first write."""
 _BLOCKED = ("unknown command", "unknown subcommand", "not allowed", "not supported", "unsupported", "disabled")
-"""How services answer a command that they block, as far as they do not call it a missing right."""
+"""Words in services' errors for a blocked command, unless they report a missing right."""
 
 
 def error_code(error: Exception) -> str:
@@ -121,7 +121,7 @@ _PLACE_CODES = frozenset({"MOVED", "READONLY", "UNBLOCKED", "CLUSTERDOWN", "MAST
 
 
 def has_moved(error: Exception) -> bool:
-    """Returns whether a server that may move has to be found again: it is gone, or no longer what it was."""
+    """Returns whether a server that may move has to be found again: it is gone, or has another role now."""
     if error_code(error) in _PLACE_CODES or _WAIT in str(error):
         return True
     is_broken = isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError))
@@ -129,7 +129,7 @@ def has_moved(error: Exception) -> bool:
 
 
 def remedy_of(error: Exception, *, may_move: bool = False) -> Remedy:
-    """Returns what to do about an error that redis-py raised, if the server may move or if it may not."""
+    """Returns the remedy for an error of redis-py, for a server that may move or one that may not."""
     if may_move and (has_moved(error) or error_code(error) == "ASK"):
         return Remedy.RETRY
     code, text = error_code(error), str(error)
@@ -147,7 +147,7 @@ def remedy_of(error: Exception, *, may_move: bool = False) -> Remedy:
 
 
 def stop_error(error: Exception, server: str, key: str = "") -> TransactionError:
-    """Returns the error of a call that is not worth repeating, of a command about this key."""
+    """Returns the error for a call that is not worth repeating; `key` is the key of its command."""
     text = str(error).lower()
     for part, sentence in _USAGE_SENTENCES.items():
         if part in text:
@@ -157,7 +157,7 @@ def stop_error(error: Exception, server: str, key: str = "") -> TransactionError
 
 
 def library_replaced_error(server: str, loads: int) -> StateRefusedError:
-    """Returns the error of a call whose function was missing again after each of `loads` successful loads."""
+    """Returns the error for a call whose function was missing again after each of `loads` successful loads."""
     return StateRefusedError(
         f"server {server} does not keep txbatch's function library; find what removes it, then run again; it was "
         f"loaded {loads} times during one call and was gone again each time; another program replaces or removes it "
@@ -166,11 +166,11 @@ def library_replaced_error(server: str, loads: int) -> StateRefusedError:
 
 
 def stop_sentence(error: Exception, server: str, key: str = "") -> str:
-    """Returns the message of a `StateRefusedError`: what the server is, what to do, and what it said."""
+    """Returns the message of a `StateRefusedError`: what is wrong with the server, the remedy, and its own words."""
     code, said = error_code(error), said_by(error)
     if code in _STOP_SENTENCES:
         of_key, more = (f"; the key is {one_line(key)!r}", "") if key and code == "WRONGTYPE" else ("", "")
-        if of_key and "}:txbatch:" in key:  # a record of a topology, which can be dropped whatever its records hold
+        if of_key and "}:txbatch:" in key:  # a topology can be dropped whatever its records hold
             more = f"; or start over with `txbatch drop {key[1 : key.index('}')]}`"
         return f"server {server} {_STOP_SENTENCES[code]} (it said: {said}{of_key}){more}"
     for part, sentence in _TLS_SENTENCES.items():
@@ -210,7 +210,7 @@ def _trouble_of(error: Exception) -> Trouble:
 
 
 def hint_for(error: Exception, server: str) -> str:
-    """Returns a hint, to follow the error's text, at what may be wrong with an address; "" if there is none."""
+    """Returns a hint at what may be wrong with an address, to follow the error's text; "" if there is none."""
     text = str(error).lower()
     if server.startswith("rediss://") and any(part in text for part in ("eof", "closed", "reset")):
         return "; if it asks for a client certificate, give ssl_certfile and ssl_keyfile"

@@ -1,4 +1,4 @@
-"""Which commands txbatch uses on a server: the least a user must be allowed in order to run a topology.
+"""The commands that txbatch uses on a server: the least rights a user needs in order to run a topology.
 
 Lua does not roll back: a function that found a right missing after its first write would leave a torn commit.
 The rights are therefore checked when a run starts, and every function checks those it needs before it writes.
@@ -18,7 +18,7 @@ COMMANDS_ON_KEYS = (
     *("XADD", "XINFO|STREAM", "XTRIM"),
     *("ZADD", "ZCARD", "ZCOUNT", "ZMSCORE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"),
 )
-"""Every command that a run has the function library call on keys, whatever state the topology declares."""
+"""Every command that the function library calls on keys for a run, whatever states the topology declares."""
 
 COMMANDS = (
     *("CLIENT|LIST", "CLIENT|SETNAME", "FCALL", "FCALL_RO", "FUNCTION|LIST", "FUNCTION|LOAD"),
@@ -28,21 +28,20 @@ COMMANDS = (
 that a run is connected."""
 
 COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REPLICA: ("WAIT",)}
-"""What confirming a level takes in addition. CONFIG GET also shows a server's passwords, so only level fsync has it."""
+"""Additional commands to confirm a level. CONFIG GET also shows a server's passwords, so only level fsync has it."""
 
 COMMANDS_OF_EXPIRING_FIELDS = ("HPEXPIREAT", "HPEXPIRETIME")
-"""What topologies need in addition if fields expire; servers before Redis 7.4 and Valkey 9 lack them."""
+"""Additional commands if fields expire; servers before Redis 7.4 and Valkey 9 lack them."""
 
 COMMANDS_TO_VERIFY = (
     *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
     *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "XLEN", "XRANGE", "XSETID", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
 )
-"""Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
-them."""
+"""Commands of `txbatch verify` and `txbatch state` only; a run does not need the right to use them."""
 
 
 def commands_on_keys(*, fields_expire: bool) -> tuple[str, ...]:
-    """Returns what a run calls on keys; `fields_expire` says whether fields of a state may."""
+    """Returns the commands that a run calls on keys; `fields_expire`: whether fields of a state may expire."""
     return (*COMMANDS_ON_KEYS, *(COMMANDS_OF_EXPIRING_FIELDS if fields_expire else ()))
 
 
@@ -53,9 +52,9 @@ def require_all_rights(
     *,
     fields_expire: bool = False,
 ) -> None:
-    """Checks that the user may run every command that the topology takes; called once at start.
+    """Checks that the user may run every command that the topology needs; called once at start.
 
-    The message names everything that is lacking, and the command that grants it at this level of durability.
+    The message names all missing rights, and the command that prints how to grant them.
     """
     wanted = commands_on_keys(fields_expire=fields_expire)
     lacking = [text_of(name) for name in connection.function("lacking", "1", keys.control, *wanted, read_only=True)]
@@ -84,8 +83,9 @@ def acl_rules(
 ) -> list[str]:
     """Returns the ACL rules of a user that can run, inspect and drop a topology with these keys, and do nothing else.
 
-    A topology with shards has the keys of each. Without `loads_functions`, another user loads the function library,
-    which this one then cannot change. A server that lacks the commands of `fields_expire` refuses rules that name them.
+    A topology with shards has the keys of each shard. Without `loads_functions`, another user loads the function
+    library, and this user cannot change it. A server without the commands of `fields_expire` refuses rules that name
+    them.
     """
     commands = [
         *commands_on_keys(fields_expire=fields_expire),

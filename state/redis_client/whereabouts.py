@@ -1,9 +1,9 @@
 """Clients of a server that may move: the primary that sentinels name, or the node of a cluster that owns a slot.
 
-Where the server is, is found before each connection is made, and again after `leave`: each new connection is checked
-to be at a primary, and at the owner of the client's key. Nothing here repeats a call; `RedisConnection` does, and
-leaves a place that is gone or no longer the right one. What a server that has moved may have lost is found by the
-revision that every call of an owner expects.
+The server is located before each new connection, and again after `leave`; each new connection checks that it leads to a
+primary, and to the owner of the client's key. Nothing here repeats a call; `RedisConnection` does, and leaves a place
+that is gone or wrong by now. If a server that has moved has lost writes, the revision that every call of an owner
+expects reveals it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from state.troubles import Trouble
 
 CONNECT_TIMEOUT_S = 5.0
 KNOWN_MAX = 1_000
-"""Most nodes of a cluster that are remembered, those that the address names included."""
+"""Most nodes of a cluster to remember, including those in the address."""
 
 
 class Encrypted(redis.SSLConnection):
@@ -52,9 +52,9 @@ class Encrypted(redis.SSLConnection):
 
 
 class Following(redis.Connection):
-    """A connection to wherever the server is when it is made; one to a place that was left since is closed.
+    """A connection to the server's place at the time of connecting; it is closed if that place was left since.
 
-    It is never made again under its user's hands: a barrier's question must not follow its write on another one.
+    It never reconnects silently: a barrier's question must not travel on another connection than its write.
     """
 
     def __init__(self, *, whereabouts: Whereabouts, **options: Any) -> None:
@@ -81,14 +81,14 @@ class FollowingEncrypted(Following, Encrypted):
 
 
 class Whereabouts(ABC):
-    """Where one client's server is; used from any thread.
+    """Finds one client's server; used from any thread.
 
     Args:
-        url: of sentinels or of a cluster.
-        key: one that the server must own, "" for any primary.
+        url: the address of sentinels or of a cluster.
+        key: a key that the server must own, "" for any primary.
 
     Attributes:
-        moves: how often another place was settled at than before.
+        moves: how often a connection settled at another place than the one before.
     """
 
     def __init__(self, url: str, key: str) -> None:
@@ -98,7 +98,7 @@ class Whereabouts(ABC):
         self.moves = 0
 
     def find(self) -> Place:
-        """Returns where to connect to next; raises redis.RedisError if nobody can say."""
+        """Returns the place to connect to next; raises redis.RedisError if it cannot be found."""
         with self._lock:
             place = self._find()
         require_encryption_at(self._url, place)
@@ -110,7 +110,7 @@ class Whereabouts(ABC):
             connection.on_connect()
             self._check(connection)
         except BaseException:
-            connection.disconnect()  # redis-py does so for its own errors only
+            connection.disconnect()  # redis-py disconnects only for its own errors
             raise
         with self._lock:
             self.moves += self._settled not in (None, connection.place)
@@ -118,16 +118,16 @@ class Whereabouts(ABC):
 
     @property
     def settled(self) -> Place | None:
-        """Where it was found last."""
+        """The place where the server was found last."""
         return self._settled
 
     def has_left(self, place: Place) -> bool:
-        """Returns whether another place was settled at since."""
+        """Returns whether a later connection has settled at another place."""
         return self._settled != place
 
     @abstractmethod
     def leave(self, error: redis.RedisError) -> None:
-        """Forgets where the server is, unless the error says where it is now."""
+        """Forgets the server's place, or replaces it if the error names the new one."""
 
     @abstractmethod
     def _find(self) -> Place: ...
@@ -144,7 +144,7 @@ def ask(connection: Any, *command: str) -> Any:
 
 
 class SentinelWhereabouts(Whereabouts):
-    """The primary of a service; sentinels are asked before each connection."""
+    """Finds the primary of a service by asking sentinels before each connection."""
 
     def __init__(self, url: str, key: str) -> None:
         super().__init__(url, key)
@@ -181,9 +181,9 @@ class SentinelWhereabouts(Whereabouts):
 
 
 class ClusterWhereabouts(Whereabouts):
-    """The node that owns the client's key, or the key of the last call that was sent elsewhere.
+    """Finds the node that owns the client's key, or the key of the last redirected call.
 
-    Nodes are tried in turn until one knows the owner; a cluster without `CLUSTER SLOTS` has those that are named.
+    Nodes are tried in turn until one knows the owner; without `CLUSTER SLOTS`, only those in the address are known.
     """
 
     def __init__(self, url: str, key: str) -> None:
@@ -195,7 +195,7 @@ class ClusterWhereabouts(Whereabouts):
     def leave(self, error: redis.RedisError) -> None:
         with self._lock:
             self._owner = None
-            if isinstance(error, redis.exceptions.MovedError):  # without a host it means the one that was asked
+            if isinstance(error, redis.exceptions.MovedError):  # without a host it means the node that was asked
                 host = error.host or (self._settled or self._known[0])[0]
                 self._owner = host, error.port
                 self._learn([self._owner])
@@ -224,7 +224,7 @@ class ClusterWhereabouts(Whereabouts):
         with self._lock:
             self._learn(chain.from_iterable([each["primary"], *each["replicas"]] for each in nodes))
         if self._key:
-            ask(connection, "EXISTS", self._key)  # any node but the owner answers with where it is
+            ask(connection, "EXISTS", self._key)  # any node but the owner answers with the owner's place
         else:
             super()._check(connection)
         with self._lock:
@@ -240,14 +240,14 @@ class ClusterWhereabouts(Whereabouts):
 
 
 class FollowingClient(redis.Redis):
-    """What redis-py's client is, to a server that may move."""
+    """A redis-py client for a server that may move."""
 
     follows = True
     whereabouts: Whereabouts
     _url: str
 
     def follow(self, url: str, key: str) -> None:
-        """Makes every connection find its server; called once, before any is made."""
+        """Makes every connection find its server; called once, before the first connection."""
         self._url = url
         self.whereabouts = (ClusterWhereabouts if kind_of(url) == CLUSTER else SentinelWhereabouts)(url, key)
         pool = self.connection_pool
@@ -259,23 +259,23 @@ class FollowingClient(redis.Redis):
         return self.whereabouts.moves
 
     def place_of(self, key: str) -> Place | None:
-        """Returns where the server of the client's key was found last."""
+        """Returns the place where the owner of the client's key was found last."""
         return self.whereabouts.settled
 
     def owner_of(self, key: str) -> FollowingClient:
-        """Returns another client, to the owner of a key of a cluster."""
+        """Returns another client, connected to the cluster node that owns a key."""
         options = {name: each for name, each in self.connection_pool.connection_kwargs.items() if name != "whereabouts"}
         other = FollowingClient(connection_pool=redis.ConnectionPool(**options))
         other.follow(self._url, key)
         return other
 
     def leave(self, error: redis.RedisError) -> None:
-        """Has the next command connect to wherever the server is then."""
+        """Makes the next command locate the server and connect to it."""
         self.whereabouts.leave(error)
         self.connection_pool.disconnect(inuse_connections=False)
 
     def primaries(self) -> list[Place]:
-        """Returns every primary of a cluster, [] of anything else."""
+        """Returns every primary of a cluster, [] for other servers."""
         if not isinstance(self.whereabouts, ClusterWhereabouts):
             return []
         connection = self.connection_pool.get_connection()
@@ -285,7 +285,7 @@ class FollowingClient(redis.Redis):
             self.connection_pool.release(connection)
 
     def at(self, place: Place) -> redis.Redis:
-        """Returns a client of one node, which does not follow."""
+        """Returns a client of one node, which does not follow moves."""
         require_encryption_at(self._url, place)
         options = {**self.connection_pool.connection_kwargs, "host": place[0], "port": place[1]}
         del options["whereabouts"]

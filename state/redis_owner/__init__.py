@@ -1,4 +1,4 @@
-"""A topology on its server as its owner has it: taken over, written in one fenced sequence, and read at a txid.
+"""The owner's access to a topology on its server: takeover, one fenced sequence of writes, and reads at a txid.
 
-What is written and read are values of `commits`, `metadata` and `records`. What others do to it is in `redis_admin`.
+It writes and reads values of `commits`, `metadata` and `records`. `redis_admin` is for everyone else.
 """

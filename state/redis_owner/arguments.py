@@ -1,7 +1,7 @@
 """Encodes a write as the keys and arguments that the function library reads, and decodes its answer.
 
-Integer increments are sent as blocks (`packed_writes`), most of them as commit tasks have packed them; everything
-else is flat here, and packed by `packed_call` if there is much of it. No section is larger than Lua can unpack at once.
+Integer increments are sent as blocks (`packed_writes`), most of them packed by commit tasks already; everything else is
+flat here, and `packed_call` packs it if it is large. No section is larger than Lua can unpack at once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, KeptEnd, Reten
 _PUT = {None: "put", KeptEnd.LAST: "put", KeptEnd.HIGHEST: "raise", KeptEnd.LOWEST: "lower"}
 
 BYTES_LIMIT = 256 * 1024 * 1024
-"""Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
+"""Size of the largest call: servers drop a connection whose query buffer exceeds 1 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """What every call of the owner carries.
+    """The owner's identity and position, which each of its calls carries.
 
     Attributes:
         fence: identifies the owner.
@@ -56,13 +56,13 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class Descriptions:
-    """What a run is given: its input and its topology, as they are stored with their results."""
+    """A run's input and topology, described as they are stored with the results."""
 
     source_fingerprint: str
     topology: str
 
     def changes(self, stored: Descriptions) -> list[Argument]:
-        """Returns what a write carries of these to where others are stored; "" for what is the same there."""
+        """Returns the descriptions for a write to carry; "" for one that equals the stored one."""
         source, topology = self.source_fingerprint, self.topology
         return [
             "" if source == stored.source_fingerprint else source,
@@ -77,9 +77,9 @@ class CommitTooLargeError(TransactionError):
 def commit_arguments(
     keys: Keys, commit: Commit, packed_metadata: Mapping[str, bytes]
 ) -> tuple[list[str], list[Argument]]:
-    """Returns a commit's keys and its arguments, except the owner's; called by `RedisStore.commit`.
+    """Returns a commit's keys and arguments, without the owner's; called by `RedisStore.commit`.
 
-    Equal commits give equal arguments, so their digest tells a repeated call from a different write.
+    Equal commits give equal arguments, so their digest distinguishes a repeated call from a different write.
     """
     operations = commit.write_set.operations()
     if operations > COMMIT_OPERATIONS_LIMIT:
@@ -106,7 +106,7 @@ def commit_arguments(
 
 
 def refuse_bytes(size: int, write_set: WriteSet) -> None:
-    """Refuses a call that no server would take."""
+    """Refuses a call that is too large for any server."""
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
             f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}{_heaviest(write_set)}; cut smaller "
@@ -115,7 +115,7 @@ def refuse_bytes(size: int, write_set: WriteSet) -> None:
 
 
 def _heaviest(write_set: WriteSet) -> str:
-    """Names the state that most bytes are for, and the field with the longest value if a value was put."""
+    """Names the state with the most bytes, and the field with the longest value if values were put."""
     sizes = {
         name: sum(map(len, state_sections(WriteSet({name: writes}), first_key=1, is_group=False)))
         for name, writes in write_set.states.items()
@@ -130,7 +130,7 @@ def _heaviest(write_set: WriteSet) -> str:
 
 
 def state_sections(write_set: WriteSet, *, first_key: int, is_group: bool) -> list[Argument]:
-    """Returns what a commit does to the user's states, whose keys follow each other from number `first_key` on.
+    """Returns a commit's changes to the user's states, whose keys are numbered from `first_key` on.
 
     Raises:
         CommitTooLargeError: an increment cannot be sent, or may leave its range between two transactions of a group.
@@ -157,12 +157,12 @@ def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> li
 
 
 def call_digest(arguments: Sequence[Argument]) -> str:
-    """Returns 16 hexadecimal digits that tell a write from any other that the owner may make at the same revision."""
+    """Returns 16 hexadecimal digits that distinguish a write from any other of the owner at the same revision."""
     return f"{digest64(pack(list(arguments))):016x}"
 
 
 def reply_of(reply: Sequence[Any]) -> CommitReply:
-    """Returns what the library has answered to a write: a status, a sentence and perhaps a cause."""
+    """Returns the library's reply to a write as a value: a status, a sentence and perhaps a cause."""
     status, sentence, *causes = map(text_of, reply)
     return CommitReply(CommitStatus(status), sentence, cause=RefusalCause("".join(causes)))
 
@@ -185,7 +185,7 @@ def _packed_sections(index: int, writes: PackedWrites, reach: float) -> list[Arg
 
 
 def _letters(index: int, letters: DeadLetterWrites) -> list[Argument]:
-    """Returns the sections that take letters away, add others and limit their number."""
+    """Returns the sections that limit the number of letters, add letters and remove the republished ones."""
     head: list[Argument] = [str(index), StateKind.SORTED_SET.value, ValueType.FLOAT.value]
     content = [*head, "bound", "1", str(letters.total_max), str(len(letters.added) - len(letters.taken))]
     for part in _parts(list(letters.added.items())):
@@ -232,7 +232,7 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
 
 
 def _expiries(head: list[Argument], writes: StateWrites) -> list[Argument]:
-    """Returns the sections that say when fields go that were put: one for each time."""
+    """Returns the sections that set the expiry of fields that were put: one for each time."""
     content: list[Argument] = []
     fields_at: dict[int, list[Field]] = {}
     for field, expires_ms in writes.expiries.items():
@@ -244,9 +244,9 @@ def _expiries(head: list[Argument], writes: StateWrites) -> list[Argument]:
 
 
 def _appends(head: list[Argument], writes: StateWrites) -> list[Argument]:
-    """Returns the sections that append items to a list; or one for each entry of a stream, by their ids.
+    """Returns the sections that append items to a list, or entries to a stream: one per entry, in order of ids.
 
-    Entries that the same commit trims are added, too: readers detect what they missed by the stream's counter.
+    Entries that the same commit trims are added too: readers detect missed entries by the stream's counter.
     """
     content: list[Argument] = []
     if writes.kind is StateKind.LIST:
@@ -261,7 +261,7 @@ def _appends(head: list[Argument], writes: StateWrites) -> list[Argument]:
 
 
 def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
-    """Returns the sections that cut off what is not kept and say when the key goes; they are not operations."""
+    """Returns the sections that enforce retention and set the key's expiry; they do not count as operations."""
     content: list[Argument] = []
     most = retention.most
     match retention.side:

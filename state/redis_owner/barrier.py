@@ -1,13 +1,13 @@
-"""Finds out, without blocking a run, when a server has made the owner's writes as durable as was asked.
+"""Finds out, without blocking a run, when a server has made the owner's writes as durable as the run asked.
 
 A barrier is a small write of the owner, fenced and in its sequence, and a question that follows on the same connection.
-If that connection breaks, both are done again: on a new one the question alone would be answered at once, whatever
+If that connection breaks, both are repeated: on a new connection the question alone would be answered at once, whatever
 was lost.
 
 Level replica asks WAIT, which answers for the last write of its connection and everything before it. Level fsync asks
-for the settings: a server with appendfsync always syncs whatever it has written before it sends any reply, this one
-included. WAITAOF would be the obvious question, and cannot be trusted: under appendfsync everysec, Redis from 7.4 on
-and Valkey (seen on 9.1.2) confirm writes that no fdatasync has followed; Redis fixed it in 2025 (redis/redis#13793).
+for the settings: with appendfsync always, a server syncs all its writes before it sends any reply, this one included.
+WAITAOF would be the obvious question, but cannot be trusted: under appendfsync everysec, Redis from 7.4 on and Valkey
+(seen on 9.1.2) confirm writes that no fdatasync has followed; Redis fixed it in 2025 (redis/redis#13793).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from state.troubles import Trouble
 
 
 class OwnConnection(Protocol):
-    """What a barrier needs from a connection; the simulator has one of its own."""
+    """The connection that a barrier needs; the simulator implements its own."""
 
     def execute_command(self, *arguments: Any) -> Any:
         """Sends a command, connecting first if there is no connection, and returns its reply."""
 
     def ask(self, *arguments: Any) -> None:
-        """Sends a command on the connection of the last one, and does not wait for its reply."""
+        """Sends a command on the last command's connection, and does not wait for the reply."""
 
     def answer(self, timeout_s: float) -> Any | None:
         """Returns the reply to `ask`, None if it does not arrive in time."""
@@ -46,7 +46,7 @@ class OwnConnection(Protocol):
 class PooledConnection:
     """A connection taken from a client's pool; used by `Barrier`, on one thread.
 
-    Every call raises redis.RedisError if the connection broke, or the server refused; then no question is open.
+    Every call raises redis.RedisError if the connection broke or the server refused; no question is open after that.
     """
 
     def __init__(self, client: redis.Redis) -> None:
@@ -91,13 +91,13 @@ class PooledConnection:
             raise
 
     def leave(self, error: redis.RedisError) -> None:
-        """Breaks the connection; the next one is to wherever the server is then."""
+        """Breaks the connection; the next one leads to wherever the server is by then."""
         self.close()
         assert isinstance(self._client, FollowingClient)
         self._client.leave(error)
 
     def close(self) -> None:
-        """Breaks the connection and gives its place back to the pool."""
+        """Breaks the connection and returns it to the pool."""
         connection, self._connection, self._is_asked = self._connection, None, False
         if connection is not None:
             with suppress(redis.RedisError, OSError):
@@ -106,13 +106,13 @@ class PooledConnection:
 
 
 ASK_MS = 5_000
-"""How long the server itself waits before it says how far it has got."""
+"""How long the server waits before it reports how many replicas have confirmed."""
 SILENT_S = 15.0
-"""A connection that gives no answer for this long is taken for dead."""
+"""A connection that is silent for this long counts as dead."""
 
 
 def require_syncs(reply: Any, server: str) -> None:
-    """Judges the reply of a run's server to `SYNC_SETTINGS`."""
+    """Refuses a server whose reply to `SYNC_SETTINGS` no longer confirms durability fsync."""
     if (found := appendfsync_of(reply)) != "always":
         raise StateRefusedError(
             f"server {server} has appendfsync {found!r} now, and had 'always' when the run started, so it no longer "
@@ -124,8 +124,8 @@ class Barrier:
     """One question at a time about one run's writes (driver, on the run's thread).
 
     Args:
-        connection: of its own; nothing else is sent there.
-        wrapped: the same connection in our retry loop, for the write.
+        connection: used by nothing else.
+        wrapped: the same connection with retries, for the write.
         asked: the level, fsync or replica.
         clock: seconds, monotonic.
     """
@@ -159,7 +159,7 @@ class Barrier:
         """Returns whether the level is confirmed by now; if not, keeps asking.
 
         Raises:
-            StateRefusedError: the server can no longer give the level.
+            StateRefusedError: the server can no longer provide the level.
             TransactionError: the write had to be made again, and failed.
         """
         try:
@@ -191,7 +191,7 @@ class Barrier:
         self._ask()
 
     def _ask(self) -> None:
-        """Asks; if the connection breaks here, the next call of `answer` finds it broken and begins again."""
+        """Asks; if the connection breaks here, the next call of `answer` notices that and begins again."""
         self._asked_s = self._clock()
         try:
             self._connection.ask(*self._question())

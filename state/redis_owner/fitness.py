@@ -1,6 +1,6 @@
 """Checks whether a server is fit to hold a topology, from INFO (CONFIG is often blocked).
 
-A managed service may leave out or rename what INFO says. What it does not say is unknown, and no reason to refuse it.
+A managed service may leave out or rename facts in INFO. A missing fact is unknown, and no reason to refuse the server.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from state.redis_client.connection import RedisConnection
 from state.troubles import Trouble
 
 OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
-"""First versions that have what the function library needs."""
+"""The oldest versions on which the function library works."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A reason why a server cannot hold a topology: its "version", that it is no "primary", or "eviction".
+    """A reason why a server cannot hold a topology, about its "version", its role as "primary", or "eviction".
 
-    What was found follows the server's name in a sentence.
+    `found` follows the server's name in a sentence.
     """
 
     about: str
@@ -33,7 +33,7 @@ class Unfit:
 
 
 def unfitness(info: Mapping[str, Any], *, expires: bool = True) -> Iterator[Unfit]:
-    """Yields every reason in the reply to INFO why a server is unfit, the gravest first.
+    """Yields every reason why a server is unfit, by its reply to INFO, the gravest first.
 
     `expires` says whether a state of the topology may expire: only such keys are evicted by a policy named volatile-*.
     """
@@ -57,7 +57,7 @@ def unfitness(info: Mapping[str, Any], *, expires: bool = True) -> Iterator[Unfi
 
 
 def policy_of(info: Mapping[str, Any]) -> str:
-    """Returns what a server does when its memory is full, "" if it does not say."""
+    """Returns a server's policy for full memory, "" if INFO does not show it."""
     return _text(info, "maxmemory_policy")
 
 
@@ -66,12 +66,12 @@ def evicts_only_expiring(info: Mapping[str, Any]) -> bool:
 
 
 def may_evict(info: Mapping[str, Any], *, expires: bool) -> bool:
-    """Returns whether the server says that it evicts keys which a topology may have."""
+    """Returns whether the server's policy may evict keys of a topology."""
     return policy_of(info) not in ("noeviction", "") and (expires or not evicts_only_expiring(info))
 
 
 def unknown_facts(info: Mapping[str, Any]) -> list[str]:
-    """Returns what a server does not say of itself."""
+    """Returns the facts that are missing in a server's INFO."""
     said = {
         "version": any(_numbers(product_of(info)[1])),
         "role": _text(info, "role"),
@@ -82,13 +82,13 @@ def unknown_facts(info: Mapping[str, Any]) -> list[str]:
 
 
 def refuse_unfit_server(info: Mapping[str, Any], server: str, *, expires: bool = True) -> None:
-    """Judges the reply to INFO; called at start, and again during a run."""
+    """Refuses a server whose reply to INFO shows that it is unfit; called at start, and again during a run."""
     for unfit in unfitness(info, expires=expires):
         raise StateRefusedError(f"server {server} {unfit.found}; {unfit.remedy}").about(Trouble.SERVER_UNFIT)
 
 
 def evicted_keys(info: Mapping[str, Any]) -> int:
-    """Returns how many keys a server has evicted since it started, 0 if it does not say."""
+    """Returns how many keys a server has evicted since it started, 0 if INFO does not show it."""
     count = _text(info, "evicted_keys")
     return int(count) if count.isdecimal() else 0
 
@@ -116,9 +116,9 @@ class ServerWatch:
     """Watches one run's server; the coordinator calls it on its own thread, every turn.
 
     Args:
-        connection: the store's own.
+        connection: the store's connection.
         expires: whether a state of the topology may expire.
-        evicted_before: keys the server had evicted when it was checked at start.
+        evicted_before: how many keys the server had evicted at the check at start.
         clock: monotonic, in seconds.
         every_s: seconds between two checks.
 
@@ -152,7 +152,7 @@ class ServerWatch:
         return self._connection.away_s + sum(other.away_s for other in self.others)
 
     def look(self) -> None:
-        """Checks the server again if it is time to; leaves a server that does not answer to the next commit."""
+        """Checks the server again if that is due; a server that does not answer is left to the next commit."""
         for other in self.others:
             other.look()
         if self._clock() < self._next_s:

@@ -15,9 +15,9 @@ PAGE_LETTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """Some dead letters by transaction and number, all from one moment.
+    """Some dead letters in order of transaction and number, all from one moment.
 
-    `generation` identifies this life of the topology; it is empty if nothing is stored.
+    `generation` is the topology's, empty if nothing is stored.
     """
 
     committed_txid: int
@@ -30,7 +30,7 @@ class LetterPage:
 class RedisDeadLetters:
     """Reads and deletes the dead letters of one topology; needs no ownership, and may be used during a run.
 
-    Every call raises StateRefusedError if the server refuses it or what is stored cannot be read, and
+    Every call raises StateRefusedError if the server refuses it or a stored letter is unreadable, and
     StateUnreachableError without an answer in time; every call may be repeated.
     """
 
@@ -50,7 +50,7 @@ class RedisDeadLetters:
         """
         first, seen = ("-inf", 0) if after is None else (str(after[0]), after[1] + 1)
         last = "+inf" if until_txid is None else str(until_txid)
-        ask = limit + seen  # of the transaction that `after` is in, the letters up to it are sent again
+        ask = limit + seen  # letters of the transaction of `after`, up to `after`, are sent again
         reply = self._connection.function("letters", "2", *self._names(), first, last, str(ask), read_only=True)
         committed, generation = map(text_of, reply[:2])
         found = [letter_of(int(reply[at + 1]), bytes(reply[at])) for at in range(4, len(reply), 2)]
@@ -59,11 +59,11 @@ class RedisDeadLetters:
         return LetterPage(int(committed or 0), generation, int(reply[2]), tuple(letters[:limit]), is_last)
 
     def all(self, *, until_txid: int | None = None) -> Iterator[DeadLetter]:
-        """Yields every letter of the transactions committed when it is called, page by page."""
+        """Yields every letter of the transactions committed at the time of the call, page by page."""
         page = self.page(until_txid=until_txid)
         until = page.committed_txid if until_txid is None else until_txid
         yield from (letter for letter in page.letters if letter.txid <= until)
-        while not page.is_last:  # bounded: nothing is added up to `until`
+        while not page.is_last:  # bounded: no letter is added up to `until`
             last = page.letters[-1]
             page = self.page(after=(last.txid, last.number), until_txid=until)
             yield from page.letters
@@ -71,7 +71,7 @@ class RedisDeadLetters:
     def drop(self, *, until_txid: int, generation: str) -> int:
         """Deletes the letters of all transactions up to `until_txid`, which must be committed; returns how many.
 
-        `generation` is that of the page they were seen on, so that a topology started since is left alone.
+        `generation` is that of the page that showed them, so that a topology started since is left alone.
         """
         return self._dropped(generation, until_txid)
 

@@ -1,4 +1,4 @@
-"""Measures what a server does for its data: from INFO, from its settings where they may be read, and by trying."""
+"""Measures a server's durability: from INFO, from its settings where they are readable, and by trying."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from state.redis_client.connection import RedisConnection, text_of, texts_by_nam
 from state.redis_owner.fitness import product_of
 
 SYNC_SETTINGS = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")
-"""Asks for everything that decides when commits are on disk."""
+"""Asks for every setting that decides when commits are on disk."""
 _REPLICA = re.compile(r"(slave|replica)\d+")
 
 
 def measure_durability(
     connection: RedisConnection, info: Mapping[str, Any], asked: DurabilityLevel = DurabilityLevel.MEMORY
 ) -> ServerDurability:
-    """Returns what a server with this reply to INFO does for its data; writes nothing.
+    """Returns the durability of a server with this reply to INFO; writes nothing.
 
-    Called at the start of a run, and by ``txbatch status``. Only what confirms the level asked for is tried.
+    Called at the start of a run, and by ``txbatch status``. Only the command that confirms the asked level is tried.
     """
     syncs = _allowed(connection, *SYNC_SETTINGS)
     save = _allowed(connection, "CONFIG", "GET", "save")
@@ -37,7 +37,7 @@ def measure_durability(
 
 
 def appendfsync_of(reply: Sequence[Any] | Mapping[Any, Any]) -> str:
-    """Returns what the reply to `SYNC_SETTINGS` amounts to, "" if it is empty, "never" without an append-only file."""
+    """Returns the effective appendfsync of a reply to `SYNC_SETTINGS`: "" if it is empty, "never" without the file."""
     found = texts_by_name(reply)
     if found.get("appendonly") == "no":
         return "never"

@@ -1,4 +1,4 @@
-"""The writes of one owner to one slot, a topology's own or a shard's: each at the revision it expects."""
+"""The sequence of one owner's writes to one slot, a topology's own or a shard's: each at the revision it expects."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from state.redis_owner.refusals import state_not_as_left, trouble_of
 
 
 class OwnedSequence:
-    """Where the owner of a slot is in its sequence of writes.
+    """The owner's position in its sequence of writes to a slot.
 
     Args:
-        topology_id: of the topology.
-        slot: how messages name the slot.
+        topology_id: the topology's id, for errors.
+        slot: the slot's name in messages.
 
     Attributes:
-        current: what the next call carries; None until the slot was taken over.
+        current: the ownership that the next call carries; None until the slot was taken over.
     """
 
     def __init__(self, topology_id: str, slot: str) -> None:
@@ -24,22 +24,22 @@ class OwnedSequence:
         self.current: Ownership | None = None
 
     def begin(self, ownership: Ownership) -> None:
-        """Begins with what the takeover has answered."""
+        """Begins with the ownership from the takeover's reply."""
         self.current = ownership
 
     def advance(self, reply: CommitReply) -> bool:
-        """Notes the answer to a write; returns whether it was applied, now or before."""
+        """Takes in the reply to a write; returns whether the write was applied, now or before."""
         was_applied = reply.status in (CommitStatus.OK, CommitStatus.ALREADY)
         if was_applied and self.current is not None:
             self.current = self.current.after_write()
         return was_applied
 
     def require(self, what: str, reply: CommitReply) -> CommitReply:
-        """Returns the answer to a call that only a newer owner, or a server that is not as it was left, refuses.
+        """Returns the reply to a call that fails only after a new takeover or a loss on the server.
 
         Raises:
             FencedError: a newer owner has the topology, or it was dropped.
-            StateRefusedError: the server no longer holds what this owner has left there.
+            StateRefusedError: the server no longer holds this owner's last writes.
         """
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return reply

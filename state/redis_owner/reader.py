@@ -25,7 +25,7 @@ class RedisReader:
     Args:
         url: from `load_redis_url`; connections are kept per process, URL and slot.
         topology_id: a valid name.
-        nonce: of the reading run, which must not see what another run has made of the state.
+        nonce: nonce of the reading run, which must not see changes by another run.
         shard_count: how many shards hold the topology's state.
         connection: used instead of the process's own (tests).
     """
@@ -47,10 +47,10 @@ class RedisReader:
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
         """Returns the stored bytes of each field, all as of one transaction; b"1" for a member of a set.
 
-        A topology's slot is asked once; of several shards, each for its own fields.
+        One call reads from the topology's slot, or one call from each shard that holds some of the fields.
 
         Raises:
-            StaleReadError: the state is at a later txid, or another run owns it: this attempt is no longer current.
+            StaleReadError: the state is at a later txid, or another run owns it, so this attempt is no longer current.
             StateRefusedError: the key has another type, the topology is gone, or the server has returned to an
                 earlier state.
             StateUnreachableError: no answer within ten seconds.
@@ -86,7 +86,7 @@ class RedisReader:
 
 
 def load_redis_url(path: str | None) -> str:
-    """Returns the server's URL on an executor: from the file the driver wrote, else from the environment."""
+    """Returns the server's URL on an executor: from the file that the driver wrote, else from the environment."""
     file = Path(path) if path else None
     if file is not None and file.exists():
         if file.stat().st_mode & 0o077:

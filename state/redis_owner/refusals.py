@@ -1,4 +1,4 @@
-"""What a refusal by the function library means, and what to do about it."""
+"""The errors and remedies for refusals by the function library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TORN_REMEDY = (
 
 
 def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
-    """Refuses to read the rest of a topology that is being dropped, or that holds a part of a lost write."""
+    """Refuses to read a topology that is partly dropped, or holds a part of a lost write."""
     if "dropping" in control:
         raise StateRefusedError(
             f"topology {topology_id!r} is being dropped, and its rest is not a state; run `txbatch drop "
@@ -30,7 +30,7 @@ def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
 
 
 class ReshapedError(StateRefusedError):
-    """The number of shards has changed under a reader, which has to look for them again before it reads again."""
+    """The number of shards has changed during a read; the reader has to find the shards again and repeat it."""
 
     def __init__(self, topology_id: str, now: str) -> None:
         super().__init__(f"topology {topology_id!r} was imported meanwhile, and has its state {now} now; read it again")
@@ -48,7 +48,7 @@ _ADVICE = {
     RefusalCause.LETTER_GONE: ", and nothing was published; republish the others again",
     RefusalCause.OPERATIONS: "; cut smaller transactions",
 }
-"""Why a commit was refused -> what to do, to be added to what the library says; {id} is the topology's."""
+"""Cause of a refused commit -> remedy, appended to the library's sentence; {id} is the topology id."""
 _TROUBLES = {"TORN": Trouble.TORN, "REGRESSED": Trouble.REGRESSED, "VERSION": Trouble.OTHER_VERSION}
 
 
@@ -81,7 +81,7 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
 
 
 def advised(topology_id: str, reply: CommitReply) -> CommitReply:
-    """Returns the answer to a commit; its detail ends with what to do, where there is one thing to do."""
+    """Returns the reply to a commit; its detail ends with the remedy, if there is one."""
     return replace(reply, detail=reply.detail + _ADVICE.get(reply.cause, "").format(id=topology_id))
 
 
@@ -90,7 +90,7 @@ def trouble_of(status: str) -> Trouble:
 
 
 def state_not_as_left(reply: CommitReply) -> str:
-    """Returns what to do if the server does not hold what its owner left there."""
+    """Returns the remedy if the server does not hold its owner's last writes."""
     if reply.status is CommitStatus.TORN:
         return f"this run stops and has changed nothing since; {TORN_REMEDY}"
     if reply.cause is RefusalCause.FIELD_DAMAGED:
@@ -112,7 +112,7 @@ def state_not_as_left(reply: CommitReply) -> str:
 
 
 def refuse_shard(connection: RedisConnection, keys: Keys) -> None:
-    """Refuses to take a shard of another topology for a topology; called before anything of it is changed.
+    """Refuses a slot that is a shard of another topology; called before anything there is changed.
 
     Raises:
         StateRefusedError: the slot is a shard's.

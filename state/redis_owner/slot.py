@@ -1,4 +1,4 @@
-"""A slot on its server, a topology's own or a shard's: whether the server is fit, and what a start finds there."""
+"""A slot on its server, a topology's own or a shard's: checks of the server, and the records a start finds there."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class ConnectionOptions(TypedDict, total=False):
 
 
 class RedisSlot:
-    """One slot of a topology, as anyone may look at it; safe to use from several threads.
+    """One slot of a topology, readable by anyone; safe to use from several threads.
 
-    Every call, also of what is derived from it, raises StateRefusedError if the server refuses it or what is stored
-    cannot be read, and StateUnreachableError without an answer in time.
+    Every call, also of derived classes, raises StateRefusedError if the server refuses it or the stored data is
+    unreadable, and StateUnreachableError without an answer in time.
 
     Args:
         url: the server's address; messages never show its credentials.
         topology_id: a valid name.
-        keys: those of a shard, see `Keys.shard`; by default those of the topology.
+        keys: a shard's keys, see `Keys.shard`; by default the topology's own.
         client: used instead of connecting to `url` (fakeredis in tests).
         revive: restarts an embedded server after a lost connection.
         clock, sleep: in seconds; injected by tests.
         unreachable_timeout_s: how long an unanswered call is repeated.
-        own_connection: takes one connection of a client; injected by the simulator.
+        own_connection: takes a separate connection from a client; injected by the simulator.
 
     Raises:
         TopologyError: the URL is malformed, or the topology id is not a valid name.
@@ -96,12 +96,12 @@ class RedisSlot:
     ) -> None:
         """Checks that the server is fit and loads the function library; called once at start.
 
-        `asked` is what the run wants the server to confirm, by default level memory. `expires` says whether keys of the
-        topology may expire, `fields_expire` whether fields of its hashes may. An answer is waited for ten seconds.
+        `asked` is the durability that the server has to confirm, by default level memory. `expires` says whether keys
+        of the topology may expire, `fields_expire` whether fields of its hashes may. Gives up after ten seconds.
 
         Raises:
-            StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a
-                command or the right to use one, or cannot give the durability that was asked for.
+            StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a command or
+                the right to use one, or cannot provide the durability asked for.
         """
         self._asked, self._expires = asked or Durability(), expires
         info = self._info()
@@ -125,18 +125,18 @@ class RedisSlot:
 
     @property
     def durability(self) -> DurabilityReport:
-        """What the run waits for, and what the server was found to do for its data."""
+        """The durability that the run waits for, and what a power cut may take from the server."""
         is_guaranteed = self._asked.level is DurabilityLevel.SERVICE
         return DurabilityReport(self._asked, GUARANTEED if is_guaranteed else self._gives.can_lose())
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
-        """Returns what checks the server during a run; called once, after `check_server`."""
+        """Returns a watch that checks the server during a run; called once, after `check_server`."""
         return ServerWatch(self._connection, expires=self._expires, evicted_before=self._evicted_keys, clock=clock)
 
     def look(self) -> FoundTopology | None:
-        """Returns what `RedisStore.acquire` would take over, or None if there is nothing; changes nothing.
+        """Returns the topology that `RedisStore.acquire` would take over, None if nothing is stored; changes nothing.
 
-        Called once at start, before `acquire`, so a start that is refused for what it finds fences no other run out.
+        Called once at start, before `acquire`, so that a start refused because of its findings fences no other run.
         """
         reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
         if not reply:
@@ -152,13 +152,13 @@ class RedisSlot:
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
 
     def fields(self, *names: str) -> dict[str, str]:
-        """Returns those fields of the control hash that are there."""
+        """Returns those of the named fields that the control hash has."""
         return present(names, self._connection.call("HMGET", self.keys.control, *names))
 
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
-        """Returns those of the named states that exist on the server; called once at start, before `acquire`.
+        """Returns the named states that exist on the server; called once at start, before `acquire`.
 
-        Those in `with_parts` have one key for each part; any of them will do.
+        States in `with_parts` have one key per part, and exist if any of these keys does.
         """
         existing = [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
         keys_like = self._connection.keys_like
@@ -174,18 +174,18 @@ class RedisSlot:
         self._connection.close()
 
     def another_connection(self, client: Any, **changes: Any) -> RedisConnection:
-        """Returns a connection that calls through another client as this one does, but for these options."""
+        """Returns a connection through another client, with this connection's options except for the given changes."""
         return RedisConnection(client, self.server, **{**self._call_options, **changes})
 
     def _own_barrier(self) -> Barrier:
-        """Returns what waits until the writes of a connection of its own are as durable as was asked; made once."""
+        """Returns the barrier of this slot, on a separate connection; created by the first call."""
         if self._barrier is None:
             own = self._own_connection(self._connection.client)
             self._barrier = Barrier(own, self.another_connection(own), self._asked, clock=self._clock)
         return self._barrier
 
     def _info(self) -> Mapping[str, Any]:
-        """Returns the reply to INFO; nothing for a server that does not know the command, such as one in memory."""
+        """Returns the reply to INFO; empty for a server without the command, such as one in memory."""
         try:
             first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self.unreachable_timeout_s)
             info: Mapping[str, Any] = self._connection.info(first_contact_s)
@@ -204,5 +204,5 @@ def quarantined(connection: RedisConnection, keys: Keys) -> list[QuarantineRecor
 
 
 def present(names: Sequence[str], values: Sequence[Any]) -> dict[str, str]:
-    """Returns the fields that are there, of a reply to HMGET."""
+    """Returns the existing fields in a reply to HMGET."""
     return {name: text_of(value) for name, value in zip(names, values, strict=True) if value is not None}

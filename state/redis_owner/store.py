@@ -1,4 +1,4 @@
-"""A topology's state as its owner writes it: acquire, store metadata, commit, confirm.
+"""How the owner writes a topology's state: acquire, store metadata, commit, confirm.
 
 The owner's writes are one sequence. Each carries the revision it expects, and the server applies it at that
 revision or not at all. A server that has lost its last writes therefore refuses the next one before it changes
@@ -44,18 +44,18 @@ ACQUIRE_TRIES = 20
 class RedisStore(RedisSlot):
     """The only writer of a topology's state; lives in the driver, safe to use from several threads.
 
-    Made like a `RedisSlot`. Every call raises FencedError if a newer coordinator owns the topology,
-    StateRefusedError if the server refuses or no longer holds what its owner left, and StateUnreachableError without an
-    answer in time.
+    Constructed like a `RedisSlot`. Every call raises FencedError if a newer coordinator owns the topology,
+    StateRefusedError if the server refuses or no longer holds the owner's last writes, and StateUnreachableError
+    without an answer in time.
     """
 
     def __init__(self, url: str, topology_id: str, **options: Unpack[ConnectionOptions]) -> None:
         super().__init__(url, topology_id, **options)
         self._owned = OwnedSequence(topology_id, f"topology {topology_id!r}")
         self._metadata_sum = MetadataSum({})
-        self._stored = self._to_store = Descriptions("", "")  # what the server has, and what the next write stores
+        self._stored = self._to_store = Descriptions("", "")  # on the server, and after the next write
         self._sequence = threading.Lock()
-        self._first_request = 0  # of `acquire`; no two requests of a run have one number
+        self._first_request = 0  # the next call of `acquire` counts from here: each request has a new number
 
     def acquire(
         self,
@@ -67,19 +67,19 @@ class RedisStore(RedisSlot):
         accepted: FoundTopology | None = None,
         above: str = "",
     ) -> FoundTopology:
-        """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
+        """Becomes the owner of the topology; an older owner is fenced from then on.
 
         Called once, at start. It leaves the stored topology and input unchanged: the owner's first write stores a
-        change of either, in the same step.
+        change of either in its own step.
 
         Args:
             nonce: 128 random bits in hexadecimal, new for every run; the tokens of its requests begin with it.
             new_generation: 128 random bits in hexadecimal, used at the topology's first start.
             topology: description of the topology.
-            source_fingerprint: of the input.
-            accepted: what the caller found stored and agrees to replace; if None, topology and input must equal
-                what is stored.
-            above: a fence that a first start has to be above.
+            source_fingerprint: fingerprint of the input.
+            accepted: the stored topology that the caller has seen and agrees to replace; if None, topology and input
+                must equal the stored ones.
+            above: a fence that a first start has to exceed.
 
         Raises:
             FencedError: other coordinators keep taking over at the same time.
@@ -96,7 +96,7 @@ class RedisStore(RedisSlot):
         moves = self._connection.moves
         for number in range(self._first_request, self._first_request + ACQUIRE_TRIES):
             reached("acquire.sending")
-            token = f"{nonce}-{number}"  # a request that was raced may still be executed, elsewhere or later
+            token = f"{nonce}-{number}"  # a request that lost a race may still be executed, elsewhere or later
             reply = self._connection.function("acquire", "4", *own, previous, token, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
@@ -111,13 +111,13 @@ class RedisStore(RedisSlot):
         raise FencedError(self.keys.topology_id)
 
     def describe(self, source_fingerprint: str, topology: str) -> None:
-        """Replaces what the next write stores; called before it, if `acquire` has found more than was accepted."""
+        """Replaces the descriptions that the next write stores, if `acquire` has found more than was accepted."""
         self._to_store = Descriptions(source_fingerprint, topology)
 
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
 
-        A CodecError says that a value would not be read back unchanged; then nothing was stored.
+        A CodecError means that a value would not be read back unchanged; nothing was stored.
         """
         packed = {field: pack_exact(value) for field, value in entries.items()}
         keys = [self.keys.control, self.keys.metadata]
@@ -135,8 +135,8 @@ class RedisStore(RedisSlot):
         Raises:
             CodecError: a metadata value would not be read back unchanged; nothing was changed.
             StateRefusedError: the server cannot do it (out of memory, read-only, no rights).
-            StateUnreachableError: no answer in time; the commit may or may not be applied, and a later `acquire`
-                tells which.
+            StateUnreachableError: no answer in time; the commit may or may not be applied, and a later `acquire` shows
+                whether.
         """
         packed = {field: pack_exact(value) for field, value in commit.metadata.items()}
         try:
@@ -152,7 +152,7 @@ class RedisStore(RedisSlot):
         packed: Mapping[str, bytes],
         forget: Sequence[str],
     ) -> CommitReply:
-        """Sends a commit, whose arguments change this metadata."""
+        """Sends a commit with these arguments and changes of metadata."""
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, forget))
         if reply.status is CommitStatus.OK:
@@ -162,23 +162,23 @@ class RedisStore(RedisSlot):
         return replace(advice, byte_count=sum(map(len, arguments)), busy_s=self._connection.busy_s)
 
     def ask_barrier(self, confirmed_txid: int) -> None:
-        """Asks whether everything written so far is as durable as `check_server` requires; see `barrier_answer`.
+        """Asks whether everything written so far is as durable as asked in `check_server`; see `barrier_answer`.
 
-        Called by the coordinator, one question at a time, with the last txid known to be that durable, 0 if none is; it
-        is stored on this occasion.
+        Called by the coordinator, one question at a time. `confirmed_txid`, the last txid known to be that durable, 0
+        if none is, is stored on this occasion.
         """
         barrier = self._own_barrier()
         barrier.ask(lambda: self._write_barrier(barrier.wrapped, confirmed_txid))
 
     def barrier_answer(self, timeout_s: float = 0.0) -> bool:
-        """Returns whether the question is answered with yes by now; the server is asked again until it is.
+        """Returns whether the server has confirmed the durability; if not, keeps asking.
 
-        A StateRefusedError may also say that the server can no longer give the level.
+        A StateRefusedError may also mean that the server can no longer provide the level.
         """
         return self._barrier is not None and self._barrier.is_open and self._barrier.answer(timeout_s)
 
     def note_durable(self, confirmed_txid: int) -> None:
-        """Stores the last txid known to be as durable as was asked, for display; called once, when a run is done."""
+        """Stores the last txid known to be as durable as asked, for display; called once, when a run is done."""
         self._write_barrier(self._connection, confirmed_txid)
 
     @property
@@ -194,27 +194,27 @@ class RedisStore(RedisSlot):
 
     def confirm(self) -> None:
         """Checks that the server still holds every write of this owner; called before a run reports success."""
-        if self._to_store != self._stored:  # accepted, but no write has stored it yet
+        if self._to_store != self._stored:  # accepted by the user, but not stored by any write yet
             self.store_metadata({})
         reached("confirm.sending")
         self._owned_reply("confirm", self.keys.control)
         reached("confirm.answered")
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
-        """Returns the attempts that the spout's committer may not have heard of, in order; at most `RECEIPTS_KEPT`.
+        """Returns the attempts of which the spout's committer may not have been notified; at most `RECEIPTS_KEPT`.
 
-        That is the last committed group, or more after a run that was late in telling the spout. Only for the owner, so
-        that no spout hears of a group that the server no longer holds.
+        They are the last committed group, or more after a run that was late in notifying. Only the owner may ask, so
+        that no spout is notified of a group that the server no longer holds.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
     def _refuse_two_places(self, moves: int) -> None:
-        """Refuses to be the owner at two servers, which may hold different histories.
+        """Refuses to be the owner on two servers, which may hold different histories.
 
-        Fences and revisions tell the writes apart. But tasks, which may have stayed behind, know their run by its nonce
-        alone.
+        Fences and revisions distinguish writes. But tasks, which may still use the old server, know their run only by
+        its nonce.
         """
         if self._connection.moves != moves:
             raise StateUnreachableError(
@@ -246,7 +246,7 @@ class RedisStore(RedisSlot):
         change: MetadataSumChange,
         connection: RedisConnection | None = None,
     ) -> CommitReply:
-        """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
+        """Makes the owner's next write; the server applies it at the expected revision or refuses it without effect."""
         with self._sequence:
             descriptions = self._to_store.changes(self._stored)
             digest = call_digest([*descriptions, *arguments])
@@ -259,7 +259,7 @@ class RedisStore(RedisSlot):
             return reply
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
-        """Calls a read-only function that answers the owner alone, and returns its reply."""
+        """Calls a read-only function that answers only the owner, and returns its reply."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self.ownership.arguments(), read_only=True)
         if text_of(reply[0]) != CommitStatus.OK:
             self._owned.require("was stopped", reply_of(reply))

@@ -1,1 +1,1 @@
-"""The server itself: found, started and kept alive, its facts measured. Knows no topology."""
+"""Finds, starts, keeps alive and measures a server. Knows no topology."""

@@ -1,8 +1,8 @@
 """A private server for one data directory: nothing to install, nothing to configure, nothing left running.
 
-Two servers in one directory would merge their histories without an error. The directory is therefore locked, and
-the server process itself holds the lock: while it can write there, no other server starts. A process that finds the
-directory's server alive attaches to it instead.
+Two servers in one directory would mix their histories without an error. The directory is therefore locked, and the
+server process itself holds the lock: while it can write there, no other server starts. A process that finds the
+directory's server running attaches to it instead.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def make_private(path: Path, *, own_names: frozenset[str], is_ours: bool = False) -> None:
     """Creates `path` if it is missing, and closes it to all other users (driver, before a server starts).
 
-    The user may have named a folder that others work in by mistake. A folder open to others is therefore closed
-    only if it holds nothing but files of `own_names`, or if `is_ours` says that it is txbatch's whatever it holds.
-    Anything else is an OSError.
+    By mistake, the user may have named a folder in which others work. So a folder open to others is closed only if it
+    holds nothing but `own_names`, or if `is_ours` marks it as txbatch's. Otherwise an OSError is raised.
     """
     path.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
     for found in (path.lstat(), path.stat()):  # a symbolic link, possibly somebody else's, and its target
@@ -60,21 +59,21 @@ def make_private(path: Path, *, own_names: frozenset[str], is_ours: bool = False
 
 
 START_TIMEOUT_S = 15.0
-"""How long a dying server may take to release the lock, or a new one to answer."""
+"""How long an ending server may take to release the lock, or a new one to answer."""
 POLL_S = 0.02
 LOCK_FILE = "lock"
 OWN_FOLDER = ".txbatch"
 """A folder of this name is a data directory, whatever else it holds."""
 OWN_NAMES = frozenset({LOCK_FILE, "server.json", "server.log", "redis.sock", "appendonlydir"})
-"""What a data directory holds."""
+"""The names of all entries of a data directory."""
 CUT_MESSAGE = b"Truncating the AOF"
-"""What a server writes to its log when it drops the end of its file, as after a power failure."""
+"""Part of a server's log when it cuts the end of its append-only file, as after a power failure."""
 SOCKET_PATH_LIMIT = 100
 """Longest socket path, in bytes; kernels allow 104 to 108."""
 SPARE_BLOCKS = "glibc.malloc.tcache_count=65535"
-"""How many freed blocks of a size are kept for the next ones: the most that it allows; its default is 7.
+"""How many freed blocks of a size the C library caches: the maximum, instead of 7.
 
-Valkey's wheel uses the C library's allocator. With 7, a change of a large hash takes it two to three times as long.
+Valkey's wheel uses the C library's allocator. With 7, changing a large hash takes two to three times as long.
 """
 
 
@@ -82,10 +81,11 @@ class EmbeddedServer:
     """The server of one data directory, started or attached to; lives in the driver.
 
     Args:
-        data_dir: created if missing; holds the append-only file, the lock, the log and the socket. It is private to
-            this user: a directory open to others is closed to them if it holds nothing else, and refused otherwise.
-        syncs_always: have it sync every write, also if another process has started it; see `RunOptions.durability`.
-        program: path of the server to run; None finds one.
+        data_dir: the directory of the append-only file, the lock, the log and the socket; created if missing. It is
+            private to this user: a directory open to others is closed to them if it holds nothing else, or refused.
+        syncs_always: makes the server sync every write, even if another process has started it; see
+            `RunOptions.durability`.
+        program: path of the server program; None finds one.
         start_timeout_s: how long `ensure` tries.
         clock, sleep: in seconds; injected by tests.
     """
@@ -122,11 +122,11 @@ class EmbeddedServer:
         return self._supervisor is not None and self._owner_pid == os.getpid()
 
     def start(self) -> Self:
-        """Creates the directory and gets its server running; called once, before anything else.
+        """Creates the directory and starts its server, or attaches to it; called once, before anything else.
 
         Raises:
-            StateRefusedError: there is no server program, another process holds the directory, or the server
-                does not start; then the message quotes its log.
+            StateRefusedError: there is no server program, another process holds the directory, or the server does not
+                start (the message then quotes its log).
         """
         try:
             is_ours = self.data_dir.name == OWN_FOLDER or (self.data_dir / LOCK_FILE).is_file()
@@ -166,7 +166,7 @@ class EmbeddedServer:
         supervisor, self._supervisor = self._supervisor, None
         os.close(self._pipe_fd)
         if supervisor is not None and supervisor.wait() < 0 and self._attach(orphan=True):
-            self._shut_down()  # somebody killed the supervisor, so we have to stop the server
+            self._shut_down()  # the supervisor was killed, so this process stops the server
 
     def __enter__(self) -> Self:
         return self.start()
@@ -198,16 +198,16 @@ class EmbeddedServer:
             self._sleep(POLL_S)
 
     def _await_loaded(self) -> None:
-        """Waits while the server loads its file; it answers INFO all the while, so this ends if the server dies."""
+        """Waits while the server loads its file; it answers INFO meanwhile, so the wait ends if the server dies."""
         with self._client() as client, contextlib.suppress(redis.RedisError, KeyError):
             while client.info("persistence")["loading"]:
                 self._sleep(POLL_S)
 
     def _rewrite_cut_file(self) -> None:
-        """Has the server rewrite its file if it has just cut it: Redis 7 may leave half a write at the end.
+        """Makes the server rewrite its file after it has cut it: Redis 7 may leave half a write at the end.
 
-        That half is not in its memory, but the next restart would apply it. A failure to rewrite leaves a file in
-        which the function library finds the half write then, and refuses it.
+        That half is not in its memory, but the next restart would apply it. If the rewrite fails, the function library
+        finds the half write after that restart, and refuses the state.
         """
         with (self.data_dir / "server.log").open("rb") as log:
             log.seek(self._log_seen)
@@ -220,7 +220,7 @@ class EmbeddedServer:
                     self._sleep(POLL_S)
 
     def _sync_always(self) -> None:
-        """Has it sync every write; a server that has just died is noticed at its next use."""
+        """Makes the server sync every write; a server that has just died is noticed at its next use."""
         with self._client() as client, contextlib.suppress(redis.RedisError):
             client.config_set("appendfsync", "always")
 
@@ -232,7 +232,7 @@ class EmbeddedServer:
         return noted if isinstance(noted, dict) else {}
 
     def _attach(self, *, orphan: bool = False) -> bool:
-        """Returns whether the directory's server answers; one without a living owner counts if `orphan`."""
+        """Returns whether the directory's server answers; one whose owner is gone counts only with `orphan`."""
         noted = self._noted()
         if not orphan and not _is_alive(noted.get("owner")):
             return False
@@ -289,7 +289,7 @@ class EmbeddedServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C in the terminal is for the driver, which still needs the server
+                start_new_session=True,  # Ctrl-C in the terminal is meant for the driver, which still needs the server
             )
         os.close(read_fd)
         self._supervisor, self._pipe_fd, self._owner_pid = supervisor, write_fd, os.getpid()
@@ -322,7 +322,7 @@ class EmbeddedServer:
             return int(client.info("server")["process_id"])
 
     def _forget_supervisor(self) -> None:
-        """Reaps our supervisor after its server died."""
+        """Reaps the supervisor of a server that has died."""
         if self._supervisor is not None:
             os.close(self._pipe_fd)
             self._supervisor.wait()
@@ -348,7 +348,7 @@ class EmbeddedServer:
 
 
 def socket_path_of(data_dir: Path) -> Path:
-    """Returns the socket path of a resolved directory: inside it, or where it is not too long for a kernel."""
+    """Returns the socket path of a resolved directory: inside it, or elsewhere if that is too long for a kernel."""
     digest = hashlib.blake2b(os.fsencode(data_dir), digest_size=8).hexdigest()
     elsewhere = (Path(folder) / f"txbatch-{os.getuid()}-{digest}" for folder in (tempfile.gettempdir(), "/tmp"))
     paths = [folder / "redis.sock" for folder in (data_dir, *elsewhere)]

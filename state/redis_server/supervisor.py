@@ -1,11 +1,11 @@
-"""Keeps a server alive exactly as long as the process that wants it; run as a script.
+"""Keeps a server alive exactly as long as the process that needs it; run as a script.
 
     python redis_supervisor.py PIPE_FD LOCK_FD PARENT_PID SERVER ARGUMENT...
 
 The parent holds the write end of the pipe: when it ends, even by kill -9, the read end reaches end of file and the
 server is stopped. The server inherits the lock's descriptor, which is closed here, so the directory stays locked
-exactly as long as a server may write to it. This process lives as long as the run, so it imports only a small part of
-the standard library.
+exactly as long as a server may write to it. This process lives as long as the run, so it imports little, only from the
+standard library.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _stop(server: subprocess.Popen[bytes]) -> int:
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """Ignores the signal; unlike SIG_IGN, the server does not inherit a handler."""
+    """Ignores the signal; unlike SIG_IGN, a handler is not inherited by the server."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A topology over many slots, as its owner writes it; one slot needs none of this.
+"""How the owner writes a topology over many slots; one slot needs none of this.
 
-The protocol is in `sharded_store`; read that first. How others read and move it is in `redis_admin`.
+The protocol is in `sharded_store`; read that first. `redis_admin` reads and moves it for others.
 """

@@ -1,7 +1,7 @@
-"""Asks shards of one server together: their calls travel in one packet, and each is answered on its own.
+"""Calls shards of one server together: their calls travel in one packet, and each has its own reply.
 
-What a shard is asked is a generator that yields its calls and is sent their replies. So it may call several times, as
-it does while it waits, and does not know whether it is asked alone.
+A conversation with a shard is a generator that yields calls and is sent their replies. So it may call several times,
+for instance while it waits, and need not know whether its shard is called alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from state.redis_client.connection import FunctionCall, RedisConnection
 
 Result = TypeVar("Result")
 Asking = Generator[FunctionCall, Any, Result]
-"""Its calls are idempotent."""
+"""A conversation with a shard; its calls are idempotent."""
 
 
 def asked_together(asked: Sequence[tuple[RedisConnection, Asking[Result]]]) -> list[Result]:
-    """Returns what each of several shards answers; their connections lead to one server.
+    """Returns the result of each shard's conversation; all connections lead to one server.
 
     Raises:
-        TransactionError: the first one of any; nothing is under way then.
+        TransactionError: the first error of any shard; no call is under way then.
     """
     results: dict[int, Result] = {}
     replies: dict[int, Any] = dict.fromkeys(range(len(asked)))

@@ -1,7 +1,8 @@
-"""The parts of the last groups, kept a second time by shards on other servers.
+"""Second copies of the last groups' parts, kept by shards on other servers.
 
-A server that goes back, as a replica does that lagged when it was promoted, may lose the part of a group that was
-decided meanwhile. The shard that keeps its parts gives them back, so that one server alone can lose nothing for good.
+A server that returns to an earlier state, such as a replica that lagged when it was promoted, may lose its part of a
+group that was decided meanwhile. The shard with the copy gives the part back, so the failure of one server loses
+nothing for good.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from state.codec import pack, unpack
 
 @dataclass(frozen=True, slots=True)
 class PartCopy:
-    """A shard's part of a group, as another one keeps it.
+    """A copy of a shard's part of a group, kept by another shard.
 
     Attributes:
-        number: of the shard whose part it is.
-        chain: of the group.
+        number: the number of the shard whose part it is.
+        chain: the group's chain.
         keys, sections: see `ShardWrites`.
     """
 
@@ -29,7 +30,7 @@ class PartCopy:
 
     @staticmethod
     def all_packed(copies: Sequence[PartCopy]) -> bytes:
-        """Returns the copy of one group; empty if nothing is."""
+        """Returns the packed copies of one group; empty without copies."""
         return pack([[each.number, each.chain, list(each.keys), each.sections] for each in copies]) if copies else b""
 
     @classmethod
@@ -38,10 +39,10 @@ class PartCopy:
 
 
 def wards_of(places: Sequence[Hashable]) -> list[list[int]]:
-    """Returns whose parts each shard keeps: those of each are kept by one on another server, if there is any.
+    """Returns for each shard the shards whose parts it keeps; a shard's keeper is on another server, if there is one.
 
     Args:
-        places: which server each shard lies on.
+        places: the server of each shard.
     """
     order = sorted(range(len(places)), key=lambda number: (str(places[number]), number))
     wards: list[list[int]] = [[] for _ in places]

@@ -1,4 +1,4 @@
-"""The last decisions of home, which every shard keeps: what home takes back from them, and what a shard has missed."""
+"""Home's last decisions, kept by every shard: home recovers lost ones from them, and shards find missed ones."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from state.redis_shards.shard import ShardStanding
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The call by which home decides a group, as it is kept by the shards.
+    """The call by which home decides a group, as the shards keep it.
 
     Attributes:
-        chain: of the group.
-        last_txid: of the group.
-        keys, arguments: of the call, but for its owner's.
-        puts, forgets: the metadata that it changes, packed.
+        chain: the group's chain.
+        last_txid: the group's last txid.
+        keys, arguments: the call's, without the owner's arguments.
+        puts, forgets: the call's changes of metadata, packed.
     """
 
     chain: str
@@ -40,9 +40,9 @@ class Decision:
 
 
 def decided_after(standing: ShardStanding, decisions: Sequence[Decision]) -> list[Decision]:
-    """Returns the decisions that a shard has not applied, [] if it has another history than these.
+    """Returns the decisions that a shard has not applied, [] if the shard's history does not fit them.
 
-    So has a shard that lacks one before the first: what was decided longer ago than is kept, or what was imported.
+    It does not fit if the shard also lacks a group before the first decision: one too old to be kept, or imported.
     """
     applied = [each for each in decisions if each.last_txid <= standing.committed]
     if applied:

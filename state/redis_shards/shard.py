@@ -1,6 +1,6 @@
-"""One shard of a topology: the slot that holds its share of the states, and what its owner has it do.
+"""One shard of a topology: a slot that holds a share of the states, and the owner's calls to it.
 
-The calls are the owner's, fenced and in a sequence of their own, as those of `RedisStore` are at home.
+The calls are fenced and form a separate sequence for each shard, as those of `RedisStore` do at home.
 """
 
 from __future__ import annotations
@@ -30,23 +30,22 @@ from state.redis_shards.copies import PartCopy
 from state.troubles import Trouble
 
 DECISIONS_KEPT = 256
-"""How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
+"""How many of the last decisions a shard keeps: the most groups that home may lose and recover."""
 COPIED_BYTES = 8 * 2**20
-"""How much of other shards' parts a shard keeps, but those of the last group always."""
+"""How many bytes of other shards' parts a shard keeps; it keeps those of the last group whatever their size."""
 ANSWER_S = 0.1
-"""How long one look at the answer of a replica takes at most."""
+"""How long one wait for replicas' confirmation takes at most."""
 PAUSE_LOOKS, PAUSE_LOOK_S = 2_000, 0.005
-"""How often, and how long after the last look, a group that is asked to wait looks again; after ten seconds it begins.
-"""
+"""How often, and at what interval, a group that is asked to wait checks again; after ten seconds it begins anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardWrites:
-    """A shard's share of a group, as it is sent.
+    """A shard's part of a group, encoded to be sent.
 
     Attributes:
-        keys: of the states that it changes.
-        sections: what it does to them, packed.
+        keys: the keys of the states that it changes.
+        sections: the changes, packed.
     """
 
     keys: tuple[str, ...]
@@ -54,7 +53,7 @@ class ShardWrites:
 
     @classmethod
     def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> ShardWrites:
-        """Returns what a shard with these keys is to write; raises CommitTooLargeError as `state_sections`."""
+        """Returns the writes for a shard with these keys; raises CommitTooLargeError as `state_sections`."""
         sections = pack_strings(state_sections(write_set, first_key=5, is_group=is_group))
         refuse_bytes(len(sections), write_set)
         return cls(tuple(map(keys.state, write_set.states)), sections)
@@ -62,13 +61,13 @@ class ShardWrites:
 
 @dataclass(frozen=True, slots=True)
 class ShardStanding:
-    """What a shard was found to hold when it was taken over.
+    """The progress of a shard, found at its takeover.
 
     Attributes:
-        committed: last txid that it has applied.
-        chain: digest of everything that was decided up to there; "" before the first group.
-        described: as home had them at that decision; the source fingerprint is "" if an earlier version applied it.
-        staged_chain: what its chain would be with the part that it has staged; "" if it has staged nothing.
+        committed: the last txid that the shard has applied.
+        chain: digest of everything decided up to that txid; "" before the first group.
+        described: home's descriptions at that decision; the source fingerprint is "" if an earlier version applied it.
+        staged_chain: the chain of the group whose part is staged; "" if nothing is staged.
     """
 
     committed: int
@@ -78,13 +77,13 @@ class ShardStanding:
 
 
 class Shard(RedisSlot):
-    """A shard (driver); safe to use from one thread at a time.
+    """One shard (driver); safe to use from one thread at a time.
 
     Its calls raise StateRefusedError and StateUnreachableError as those of `RedisSlot`.
 
     Args:
-        home: keys of the topology.
-        number: of the shard, from 0.
+        home: the topology's own keys.
+        number: the shard's number, from 0.
     """
 
     def __init__(self, url: str, home: Keys, number: int, **options: Unpack[ConnectionOptions]) -> None:
@@ -97,11 +96,11 @@ class Shard(RedisSlot):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The shard's name in messages."""
         return f"shard {self.number} of topology {self._home.topology_id!r} ({self.keys.control!r} at {self.server})"
 
     def refuse_taken(self) -> None:
-        """Refuses a slot in which a topology of the shard's name lives; called before anything is written."""
+        """Refuses a slot that holds a topology of the shard's name; called before anything is written."""
         if int(self._connection.call("EXISTS", self.keys.other_control)):
             raise self._taken()
 
@@ -112,9 +111,9 @@ class Shard(RedisSlot):
         )
 
     def take(self, fence: str, generation: str, topology: str) -> ShardStanding | None:
-        """Takes the shard over for the owner of home; None if it has had an owner with as high a fence.
+        """Takes the shard over for the owner of home; None if the shard already had an owner with as high a fence.
 
-        Home has lost its last takeovers then, and gives a higher fence at the next one.
+        In that case home has lost its last takeovers; the next one gets a higher fence.
         """
         moves = self._connection.moves
         own = [self.keys.control, self.keys.staged, self.keys.other_control, self.keys.decisions, self.keys.copies]
@@ -144,18 +143,18 @@ class Shard(RedisSlot):
     def stage(
         self, part: ShardWrites, chain: str, last_txid: int, decision: bytes, copy: bytes = b""
     ) -> Asking[CommitReply]:
-        """Stores the shard's part of a group, which nobody sees; returns its refusal, if it would refuse to commit it.
+        """Stores the shard's part of a group, invisibly; returns a refusal if the shard could not commit the part.
 
         Args:
-            part: may be empty: a shard follows every group.
-            chain: digest of everything decided up to and with this group.
-            last_txid: of the group.
-            decision: the call by which home is going to decide it, packed.
-            copy: of other shards' parts, packed, if it is to keep any.
+            part: the shard's part; may be empty, since a shard follows every group.
+            chain: digest of everything decided, this group included.
+            last_txid: the group's last txid.
+            decision: the call by which home will decide the group, packed.
+            copy: a copy of other shards' parts, packed, if the shard keeps any.
         """
         self._staged_keys = part.keys
         keys = [self.keys.control, self.keys.staged, self.keys.pause, self.keys.copies, *part.keys]
-        identity: list[Argument] = [chain, str(last_txid), decision]  # the chain is a digest of the rest
+        identity: list[Argument] = [chain, str(last_txid), decision]  # the chain is a digest of all other content
         content: list[Argument] = [*identity, "\n".join(part.keys), part.sections, copy]
         for _ in range(PAUSE_LOOKS):
             reply = yield from self._write("stage_part", keys, [*content, "waits"], identity)
@@ -165,11 +164,11 @@ class Shard(RedisSlot):
         return self._named((yield from self._write("stage_part", keys, [*content, ""], identity)))
 
     def make_durable(self) -> None:
-        """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision.
+        """Waits until the staged part is as durable as the run asked, so that it outlives the decision.
 
-        A StateRefusedError says that it is not in time; nothing was decided.
+        Raises StateRefusedError if that takes too long; nothing was decided.
         """
-        if self._asked.level is DurabilityLevel.FSYNC:  # then no reply comes before the disk has it
+        if self._asked.level is DurabilityLevel.FSYNC:  # then the server syncs before it replies
             require_syncs(self._connection.call(*SYNC_SETTINGS), self.server)
         if self._asked.level is not DurabilityLevel.REPLICA:
             return
@@ -186,10 +185,10 @@ class Shard(RedisSlot):
                 ).about(Trouble.NOT_DURABLE)
 
     def apply(self, chain: str, described: Descriptions) -> Asking[int]:
-        """Makes what is staged visible, once the group with this chain is decided, at a home with these descriptions.
+        """Makes the staged part visible, once home has decided the group of this chain with these descriptions.
 
-        Returns how many parts and fields had expired when they were written. A refusal, which is somebody else's doing,
-        stops the run; the next one applies it when the cause is gone.
+        Returns how many parts and fields had expired when they were written. A refusal means that someone else has
+        changed the shard; it stops the run, and the next run applies the part once the cause is gone.
         """
         keys = [self.keys.control, self.keys.staged, self.keys.decisions, self.keys.copies, *self._staged_keys]
         kept = [str(DECISIONS_KEPT), str(COPIED_BYTES)]
@@ -209,13 +208,13 @@ class Shard(RedisSlot):
         return [bytes(each) for each in self._connection.call("LRANGE", self.keys.decisions, "0", "-1")]
 
     def copies(self) -> list[PartCopy]:
-        """Returns the parts of other shards that it keeps, of groups that it has applied itself."""
+        """Returns the parts of other shards that this shard keeps, of groups that it has applied itself."""
         found = self._connection.call("LRANGE", self.keys.copies, "0", "-1")
         return [copy for each in found for copy in PartCopy.all_unpacked(bytes(each))]
 
     @property
     def place(self) -> Hashable:
-        """Identifies the server it lies on: equal for shards on one server."""
+        """Identifies the shard's server: equal for shards on one server."""
         client = self._connection.client
         if self._connection.follows:
             return client.place_of(self.keys.control)  # type: ignore[no-any-return] # of two clients
@@ -229,7 +228,7 @@ class Shard(RedisSlot):
         )
 
     def unrecorded(self, description: str) -> list[str]:
-        """Returns the states of a topology with this description that are there, sorted."""
+        """Returns the states of a topology with this description that exist on the shard, sorted."""
         owned = OwnedKeys.of(description)
         with_parts = (name for name, forms in owned.forms.items() if forms & {*PartType})
         return sorted(self.existing_states(owned.whole(), with_parts))
@@ -244,7 +243,7 @@ class Shard(RedisSlot):
         return self._owned.current
 
     def ask(self, asked: Asking[Result], connection: RedisConnection | None = None) -> Result:
-        """Returns the answer of this shard alone."""
+        """Returns the result of this shard's conversation alone."""
         return asked_together([(connection or self._connection, asked)])[0]
 
     def _write(
@@ -255,7 +254,7 @@ class Shard(RedisSlot):
         identity: Sequence[Argument] | None = None,
         descriptions: Sequence[Argument] = ("", ""),
     ) -> Asking[CommitReply]:
-        """Makes the owner's next write; `identity` tells it from any other, by default all arguments do."""
+        """Makes the owner's next write; `identity` (by default all arguments) distinguishes it from any other write."""
         digest = call_digest([name, *(identity or arguments)])
         head = [*self._ownership().arguments(), digest, "", *descriptions]  # only home has metadata, and its checksum
         reply = reply_of((yield name, [str(len(keys)), *keys, *head, *arguments]))
@@ -267,7 +266,7 @@ class Shard(RedisSlot):
         self._owned.require("cannot confirm what is durable", reply)
 
     def _named(self, reply: CommitReply) -> CommitReply:
-        """Returns a reply whose detail names the shard, unless it names a key of the user's."""
+        """Returns the reply; its detail names the shard, unless it already names a key of the user's."""
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY, CommitStatus.TYPE, CommitStatus.LIMIT):
             return reply
         return CommitReply(reply.status, f"{self.name}: {reply.detail}", cause=reply.cause)

@@ -1,19 +1,19 @@
-"""A topology's state over many slots, as its owner writes it: stage, decide, apply.
+"""How the owner writes a topology's state over many slots: stage, decide, apply.
 
-Home, the topology's own slot, keeps the order, the receipts and everything else that `RedisStore` writes, but no state
-of the user's; N shards keep that. For each group
+Home, the topology's own slot, keeps the order, the receipts and everything else that `RedisStore` writes, except the
+user's states; N shards keep those. For each group
 
-1. every shard *stages* its part: checks it as a commit would, and stores it where nobody looks;
+1. every shard *stages* its part: checks it as a commit would, and stores it where no reader looks;
 2. home *decides* the group by an ordinary commit without states. This call is the commit;
-3. every shard *applies* what it has staged under the digest that home has decided.
+3. every shard *applies* the part staged under the digest that home has decided.
 
-The digest of a group, its *chain*, covers all parts of it and the chain below. Home stores it as metadata of the
-group's last txid, a shard with what it applies: equal chains mean equal histories.
+The digest of a group, its *chain*, covers all its parts and the chain below. Home stores it as metadata of the group's
+last txid, a shard stores it when it applies its part: equal chains mean equal histories.
 
-A start fences home and then every shard, and goes by what these calls answer, never by a later look. A shard that is
-behind the decision applies what it has staged. A home that has lost decisions takes them back from a shard: a decision
-travels with every part, as the very call that home was sent. A shard that has lost even what it had staged is given
-it again by the shard that has kept a copy, see copies.py. The protocol is searched by docs/model/shards.pml.
+A start fences home and then every shard, and relies on the replies to these calls, never on a later read. A shard that
+is behind the decision applies its staged part. A home that has lost decisions recovers them from a shard: every part
+carries the decision, as the very call sent to home. A shard that has lost even its staged part gets it from the shard
+that keeps a copy, see copies.py. The model docs/model/shards.pml checks the protocol.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from state.troubles import Trouble
 
 Given = TypeVar("Given")
 UNKNOWN_SOURCE = "unknown: an earlier version kept it at home only, and home has lost it"
-"""In place of a fingerprint: no input has it, so the user has to accept the one that is given."""
+"""Stands for a lost fingerprint: no input has this one, so the user has to accept the given input."""
 
 
 def _counter_of(fence: str) -> int:
@@ -53,13 +53,13 @@ def _counter_of(fence: str) -> int:
 
 
 class ShardedStore(RedisStore):
-    """The only writer of a topology over several slots; made and used like a `RedisStore`.
+    """The only writer of a topology over several slots; constructed and used like a `RedisStore`.
 
     Args:
-        shard_count: how many shards it has.
-        shard_clients: used instead of connecting, one for each shard; by default the one that is given for home, if
-            any.
-        at_once: whether shards are called at the same time; by default unless clients are given (tests).
+        shard_count: how many shards the topology has.
+        shard_clients: clients to use instead of connecting, one for each shard; by default home's client, if one is
+            given.
+        at_once: whether shards are called concurrently; by default unless clients are given (tests).
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ShardedStore(RedisStore):
         super().__init__(url, topology_id, **options)
         client: Any = options.get("client")
         clients: Sequence[Any] = shard_clients if shard_clients is not None else [client] * shard_count
-        if shard_clients is None and hasattr(client, "owner_of"):  # each to its own slot
+        if shard_clients is None and hasattr(client, "owner_of"):  # each follows its own slot
             clients = [client.owner_of(self.keys.shard(number).control) for number in range(shard_count)]
         self._shards = [
             Shard(url, self.keys, number, **{**options, "client": each}) for number, each in enumerate(clients)
@@ -83,10 +83,10 @@ class ShardedStore(RedisStore):
         has_threads = clients[0] is None if at_once is None else at_once
         self._threads = ThreadPoolExecutor(shard_count, "txbatch-shard") if has_threads else None
         self._places: list[Hashable] = []
-        self._wards: list[list[int]] = []  # whose parts each shard keeps, as they lie at these places
+        self._wards: list[list[int]] = []  # whose parts each shard keeps, given the shards' places
         self._chain = ""
-        self._metadata: dict[str, Any] = {}  # as home has it
-        self._uncarried: set[str] = set()  # those fields of it that no decision has which shards keep
+        self._metadata: dict[str, Any] = {}  # home's metadata
+        self._uncarried: set[str] = set()  # fields of it in none of the decisions that shards keep
 
     def check_server(
         self, asked: Durability | None = None, *, expires: bool = True, fields_expire: bool = False
@@ -105,7 +105,7 @@ class ShardedStore(RedisStore):
 
     @property
     def durability(self) -> DurabilityReport:
-        """What the run waits for, and what of home's server and the shards' is most easily lost."""
+        """The durability that the run waits for, and the data that home's or a shard's server can lose most easily."""
         reports = [super().durability, *(shard.durability for shard in self._shards)]
         return next((each for each in reports if not each.server_can_lose.startswith("nothing")), reports[0])
 
@@ -129,13 +129,13 @@ class ShardedStore(RedisStore):
         return super().look()
 
     def acquire(self, **asked: Any) -> FoundTopology:
-        """Becomes the owner of home and of every shard, and makes them agree; see `RedisStore.acquire`.
+        """Becomes the owner of home and of every shard, and brings all to one transaction; see `RedisStore.acquire`.
 
         Raises:
-            StateRefusedError: a shard, or home, has lost more than the others can give back, or two of them have
-                different histories.
+            StateRefusedError: a shard, or home, has lost more than the others can restore, or two have different
+                histories.
         """
-        if not super().has_records():  # its server came back without home: the shards know what it was
+        if not super().has_records():  # its server came back without home: the shards know its generation and fence
             for shard in self._shards:
                 life = shard.fields("generation", "fence")
                 asked["new_generation"] = life.get("generation", asked["new_generation"])
@@ -159,7 +159,7 @@ class ShardedStore(RedisStore):
         """Stages, decides and applies a group; see `RedisStore.commit`.
 
         Raises:
-            StateRefusedError: also if a shard refuses what it has staged, after the decision. Nothing is lost.
+            StateRefusedError: also if a shard refuses its staged part after the decision; nothing is lost.
         """
         last, is_group = commit.attempts[-1].txid, len(commit.attempts) > 1
         try:
@@ -194,7 +194,7 @@ class ShardedStore(RedisStore):
         )
 
     def _copies(self, chain: str, parts: Sequence[ShardWrites]) -> list[bytes]:
-        """Returns what each shard keeps of the others' parts; a slot may have moved since the last group."""
+        """Returns the copies of others' parts for each shard to keep; a slot may have moved since the last group."""
         if self._places != (places := [shard.place for shard in self._shards]):
             self._places, self._wards = places, wards_of(places)
         return [
@@ -203,7 +203,7 @@ class ShardedStore(RedisStore):
         ]
 
     def _make_durable(self, of_one_server: Sequence[Shard]) -> None:
-        """Replicas confirm what each shard has written; the settings of a server, what all of its shards have."""
+        """Waits until staged parts are durable: replicas confirm each shard; a server's settings, all of its shards."""
         is_of_each = self._asked.level is DurabilityLevel.REPLICA
         for shard in of_one_server if is_of_each else of_one_server[:1]:
             shard.make_durable()
@@ -219,14 +219,14 @@ class ShardedStore(RedisStore):
             shard.close()
         super().close()
 
-    # What a start finds
+    # Recovery at a start
 
     def _taken(self, topology: str, shard: Shard) -> ShardStanding | None:
         owned = self.ownership
         return shard.take(owned.fence, owned.generation, topology)
 
     def _recovered(self, found: FoundTopology, standings: Sequence[ShardStanding]) -> FoundTopology:
-        """Makes home and shards agree, by what their takeover has answered."""
+        """Brings home and shards to one transaction, by the replies to their takeovers."""
         self._metadata = dict(found.metadata)
         self._chain = str(found.metadata.get(metadata_field(CHAIN_SCOPE, found.committed_txid), ""))
         committed = found.committed_txid
@@ -258,7 +258,7 @@ class ShardedStore(RedisStore):
         return FoundTopology(committed, self._stored.source_fingerprint, self._stored.topology, metadata)
 
     def _bring_forward(self, behind: Sequence[tuple[ShardStanding, Shard]], committed: int, description: str) -> None:
-        """Gives shards the parts that they have lost, as others have kept them."""
+        """Restores parts that shards have lost, from the copies of others."""
         for standing, shard in behind:
             if not standing.committed and (held := shard.unrecorded(description)):
                 raise self._apart(
@@ -291,9 +291,9 @@ class ShardedStore(RedisStore):
                 shard.ask(shard.apply(decision.chain, self._stored))
 
     def _take_back(self, committed: int, standing: ShardStanding, shard: Shard) -> int:
-        """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid.
+        """Repeats at home the decisions that it has lost, as a shard keeps them; returns the last txid.
 
-        With them home gets back the input and the topology that they were made on, which the run has yet to accept.
+        Home thereby also recovers the input and topology of these decisions, which the run has yet to accept.
         """
         asked, described = self._to_store, standing.described
         self._to_store = replace(described, source_fingerprint=described.source_fingerprint or UNKNOWN_SOURCE)
@@ -310,7 +310,7 @@ class ShardedStore(RedisStore):
         return committed
 
     def _decide(self, decision: Decision) -> CommitReply:
-        """Sends home a decision: of a new group, or one that it has lost."""
+        """Sends home the decision on a group, a new one or one that home has lost."""
         reply = self._committed(decision.keys, decision.arguments, decision.puts, decision.forgets)
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             self._remember({field: unpack(value) for field, value in decision.puts.items()}, decision.forgets)
@@ -324,18 +324,18 @@ class ShardedStore(RedisStore):
             f"`txbatch drop {self.keys.topology_id}`"
         ).about(Trouble.REGRESSED)
 
-    # What a group is
+    # A group's digest and decision
 
     def _chain_of(self, commit: Commit, parts: Sequence[ShardWrites]) -> str:
-        """Returns the digest of a group: of what it contains, and not of who has made it."""
+        """Returns the digest of a group's content, whoever made it."""
         txids = [commit.attempts[0].txid, commit.attempts[-1].txid]
         content = [pack([self._chain, *txids, list(part.keys)]) + part.sections for part in parts]
         return f"{digest64(*content):016x}"
 
     def _decided(self, commit: Commit, chain: str) -> Commit:
-        """Returns the commit by which home decides a group: without states, and with the chain.
+        """Returns the commit by which home decides a group: without states, but with the chain.
 
-        Metadata up to the group that no decision carries yet is stored once more: a home that has lost it gets it back.
+        Metadata up to the group that no decision carries yet is included once more, so that home can recover it.
         """
         last = commit.attempts[-1].txid
         former = {name for name in self._metadata if is_chain(name)}
@@ -361,7 +361,7 @@ class ShardedStore(RedisStore):
             self._uncarried.discard(field)
 
     def _together(self, ask: Callable[[Shard], Asking[Result]]) -> list[Result]:
-        """Asks all servers at once, the shards of one server together; raises the first error of any."""
+        """Calls all servers concurrently, the shards of one server in one packet; raises the first error."""
 
         def asked(shards: Sequence[Shard]) -> list[tuple[int, Result]]:
             answers = asked_together([(shard.connection, ask(shard)) for shard in shards])
@@ -371,22 +371,22 @@ class ShardedStore(RedisStore):
         return [answered[shard.number] for shard in self._shards]
 
     def _by_server(self) -> list[list[Shard]]:
-        """Returns the shards of each server, as far as is known."""
+        """Returns the shards grouped by server, as far as it is known."""
         found: dict[Hashable, list[Shard]] = {}
         for shard in self._shards:
             found.setdefault(shard.place, []).append(shard)
         return list(found.values())
 
     def _each(self, call: Callable[[Shard], Result]) -> list[Result]:
-        """Calls every shard; raises the first error of any."""
+        """Calls every shard; raises the first error."""
         return self._at_once(call, self._shards)
 
     def _at_once(self, call: Callable[[Given], Result], each: Sequence[Given]) -> list[Result]:
-        """Calls with each, all at once where shards have connections of their own; raises the first error of any."""
+        """Calls with each argument, concurrently if shards have separate connections; raises the first error."""
         if self._threads is None:
             return [call(given) for given in each]
         futures = [self._threads.submit(call, given) for given in each]
-        errors = [future.exception() for future in futures]  # waits for all: nothing is under way when this returns
+        errors = [future.exception() for future in futures]  # waits for all: no call is under way when this returns
         for error in errors:
             if error is not None:
                 raise error

@@ -1,4 +1,4 @@
-"""Which values may travel and be stored, the kinds of state, and the form their values take in Redis. Pure.
+"""The values that may travel and be stored, the kinds of state, and the form of their values in Redis. Pure.
 
-Bytes are made in `state/codec.py`.
+`state/codec.py` turns them into bytes.
 """

@@ -1,4 +1,4 @@
-"""When something goes, as users give it: a date, a time or seconds since 1970, in milliseconds since 1970. Pure."""
+"""Converts expiry times given by users (a date, a time or seconds since 1970) to milliseconds since 1970. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from state.values.state_kind import MAX_INTEGER
 When: TypeAlias = date | datetime | int
 """A date, which is its start in UTC; a datetime with a time zone; or whole seconds since 1970."""
 MILLISECONDS_FROM = 100_000_000_000
-"""What is not less is taken for milliseconds: of the year 1973, as seconds of the year 5138."""
+"""Numbers from here on are taken for milliseconds: as milliseconds in the year 1973, as seconds in the year 5138."""
 
 
 def expiry_ms(given: Any, said: str) -> int:
@@ -19,10 +19,10 @@ def expiry_ms(given: Any, said: str) -> int:
 
     Args:
         given: the `When` that a user gave.
-        said: the beginning of a sentence that names it, as in ``expire_at of state 'views' returned 3``.
+        said: the beginning of a message, such as ``expire_at of state 'views' returned 3``.
 
     Raises:
-        TypeError, ValueError: it is something else, or too far from now.
+        TypeError, ValueError: the value is not a `When`, or is too far from now.
     """
     if isinstance(given, datetime):
         if given.tzinfo is None:

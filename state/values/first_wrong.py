@@ -1,4 +1,4 @@
-"""Which of many values a state would refuse, and why."""
+"""Finds the first of many values that a state would refuse, and why."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a number is as text, wherever text is read: ASCII digits, a sign, a point, an exponent, and nothing else.
+"""The syntax of numbers wherever text is read: ASCII digits, a sign, a point, an exponent, and nothing else.
 
 Python's own `int` and `float` also take blanks, ``1_000``, digits of any script, ``nan`` and ``inf``; a NaN that was
-added to a state would never leave it. Each function raises a ValueError for what it does not take; those that take many
-texts, without line breaks, look at all of them at once.
+added to a state would never leave it. Each function raises a ValueError for other text; functions of many texts,
+without line breaks, check all at once.
 """
 
 from __future__ import annotations

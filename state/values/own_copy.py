@@ -1,4 +1,4 @@
-"""Which values may travel in a tuple, and a copy that nobody else can change.
+"""Checks that values may travel in a tuple, and makes copies that nobody else can change.
 
 Bolts keep what they emit: a list that is emitted and then appended to must arrive as it was when it was emitted, on
 every engine, however late it is packed. Immutable values are not copied.
@@ -19,7 +19,7 @@ TRAVELLING_TYPES = (
     "None, bool, int, float, str, bytes, list, tuple, set, frozenset, dict, date, Decimal, or datetime without a time "
     "zone, with a fixed offset or with a ZoneInfo"
 )
-"""The remedy that messages name."""
+"""The allowed values, for messages."""
 
 ATOMS = frozenset({NoneType, bool, int, float, bytes, dt.date, Decimal})
 """Types whose values travel unchanged; so does text, if it is valid Unicode."""
@@ -39,8 +39,8 @@ _HINTS = {
 def own_copy(value: Any) -> Any:
     """Returns the value, or a copy if it is mutable; called for each value of an emitted row that is not plain.
 
-    What `operator.index` accepts becomes an int. The message of a CodecError continues a sentence that names the
-    holder.
+    Any value that `operator.index` accepts becomes an int. A CodecError's message completes a sentence that begins with
+    the holder of the value.
     """
     try:
         return _copied(value, 0, 0)

@@ -1,8 +1,8 @@
-"""Which shard of a topology holds what. Pure.
+"""Assigns states and fields to the shards of a topology. Pure.
 
-A hash, a set and a sorted set are spread by their fields, so each shard holds a share of every one. What cannot be
-taken apart (a value, a list, a stream, a HyperLogLog) lies on one shard, chosen by its name; with parts, by the name of
-the part. The CRC-32 of a field as it is stored tells its shard, so a program in any language finds it.
+Hashes, sets and sorted sets are spread by their fields, so each shard holds a share of every one. An indivisible state
+(a value, a list, a stream, a HyperLogLog) is on one shard, chosen by its name, or by the part's name. The shard follows
+from the CRC-32 of the stored field or name, so a program in any language can compute it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def shard_of(name: str, kind: StateKind, field: Field, shard_count: int) -> int:
     """Returns the number of the shard that holds a field or a member of a state, or the whole state.
 
     Args:
-        name: of the state, or of one part of it as `member_name` spells it.
-        kind: of the state.
-        field: ignored where the state lies on one shard.
+        name: the name of the state, or of a part of it, see `member_name`.
+        kind: the state's kind.
+        field: the field or member; ignored if the whole state is on one shard.
         shard_count: how many shards the topology has.
     """
     placed = name if kind not in SPREAD_KINDS else str(field) if isinstance(field, int) else field

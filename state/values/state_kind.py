@@ -1,4 +1,4 @@
-"""What a state is made of: its Redis type, the type of its values, and how much of it is kept, for how long. Pure."""
+"""The declaration of a state: its Redis type, the types of its values and fields, and its retention. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from enum import StrEnum
 from typing import Any
 
 MAX_INTEGER = 2**53 - 1
-"""Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
+"""Largest magnitude of an integer in state; up to this, Lua's numbers are exact."""
 
 Field = str | bytes | int
-"""A field or member, as it is stored."""
+"""A field or member, as stored."""
 GivenField = Field | date | tuple[str | int | date, ...]
-"""And as users give it."""
+"""A field or member, as users give it."""
 VALUE_FIELD = ""
 """The only field of a `ValueState` or a `ListState`."""
 
 
 class StateKind(StrEnum):
-    """The kind of a state; all but HYPERLOGLOG are spelled as the reply to TYPE."""
+    """The kind of a state; each value but HYPERLOGLOG's equals the reply to TYPE."""
 
     HASH = "hash"
     VALUE = "string"
@@ -31,15 +31,15 @@ class StateKind(StrEnum):
 
     @property
     def redis_type(self) -> str:
-        """What TYPE replies for such a key."""
+        """TYPE's reply for a key of this kind."""
         return StateKind.VALUE.value if self is StateKind.HYPERLOGLOG else self.value
 
 
 class ValueType(StrEnum):
     """Declared type of a state's values.
 
-    The last three are kept as one of the others (`stored`): a Decimal as an integer of its smallest units, JSON and a
-    date as text.
+    The last three are stored as one of the others (`stored`): a Decimal as an integer of its smallest units, JSON and
+    dates as text.
     """
 
     INT = "int"
@@ -58,21 +58,21 @@ class ValueType(StrEnum):
 
 _STORED = {ValueType.DECIMAL: ValueType.INT, ValueType.JSON: ValueType.STR, ValueType.DATE: ValueType.STR}
 FIELD_TYPES = (ValueType.STR, ValueType.INT, ValueType.BYTES, ValueType.DATE)
-"""What fields and members can be."""
+"""The types of fields and members."""
 TUPLE_TYPES = (ValueType.STR, ValueType.INT, ValueType.DATE)
-"""What they can be made of, if of several."""
+"""The types of values in fields and members that are tuples."""
 
 
 @dataclass(frozen=True, slots=True)
 class TupleType:
-    """Declared type of fields, or members, that are tuples; kept as text, as in ``ann|2026-11-21``."""
+    """Declared type of fields, or members, that are tuples; stored as text such as ``ann|2026-11-21``."""
 
     types: tuple[ValueType, ...]
     stored = ValueType.STR
 
     @property
     def value(self) -> str:
-        """Its name, as in "str|date"."""
+        """Its name, such as "str|date"."""
         return "|".join(self.types)
 
 
@@ -86,7 +86,7 @@ def field_type_of(name: str) -> FieldType:
 
 
 class KeptEnd(StrEnum):
-    """Which entries a bounded state keeps."""
+    """The end at which a bounded state keeps entries."""
 
     HIGHEST = "highest"
     LOWEST = "lowest"
@@ -98,10 +98,10 @@ class Retention:
     """How much a state keeps, and for how long.
 
     Attributes:
-        side: which entries stay; None if all do.
-        most: how many; 0 without a side.
-        expires_ms: when the key goes, in milliseconds since 1970; None if it stays. Every commit that writes to the key
-            sets it, so it is the same whatever happened to the key.
+        side: the end at which entries stay; None if all stay.
+        most: how many entries stay; 0 without a side.
+        expires_ms: when the key expires, in milliseconds since 1970; None if it does not. Every commit that writes to
+            the key sets it, so it does not depend on the key's past.
     """
 
     side: KeptEnd | None = None
@@ -110,7 +110,7 @@ class Retention:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether the members with the best scores stay: then a member keeps the best score it was ever given."""
+        """Whether the members with the best scores stay; each member then keeps its best score."""
         return self.side is KeptEnd.HIGHEST or self.side is KeptEnd.LOWEST
 
     def is_better(self, score: float, than: float) -> bool:

@@ -1,4 +1,4 @@
-"""What Redis keeps in another form than it is given: Decimals as integers; dates, JSON and tuples as text."""
+"""Values that Redis stores in another form: Decimals as integers; dates, JSON and tuples as text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from state.values.whole import is_whole
 
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 SCALE_MAX = 15
-"""Most digits after the point: an integer in state has 15 digits in full."""
+"""Most digits after the point: an integer in state has 15 full digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """How handles write a user's values, or fields (executor), and how they are read back.
+    """Converts a user's values, or fields, to their stored form (executor), and back.
 
-    What cannot be written is a TypeError or a ValueError that says why.
+    A value that cannot be stored raises a TypeError or ValueError with the reason.
     """
 
     to_stored: Callable[[Any], Any]
@@ -33,7 +33,7 @@ class ValueForm:
 
 
 def form_of(declared: FieldType, scale: int = 0) -> ValueForm | None:
-    """Returns the form of a declared type; None if values are written as they are."""
+    """Returns the form of a declared type; None if values are stored unchanged."""
     match declared:
         case TupleType():
             return ValueForm(partial(tuple_text, declared=declared), partial(tuple_of, declared=declared))
@@ -47,7 +47,7 @@ def form_of(declared: FieldType, scale: int = 0) -> ValueForm | None:
 
 
 def check_scale(what: str, value_type: ValueType, scale: int | None) -> int:
-    """Returns the digits after the point that a declaration gives; 0 for values other than Decimals."""
+    """Returns the declared digits after the point, checked; 0 for values other than Decimals."""
     if value_type is not ValueType.DECIMAL:
         if scale is not None:
             raise TopologyError(f"{what} is given scale {scale!r}, which only Decimal values have; leave it out")
@@ -61,9 +61,9 @@ def check_scale(what: str, value_type: ValueType, scale: int | None) -> int:
 
 
 def scaled(value: Any, scale: int) -> int:
-    """Returns a Decimal, or an int, as a number of its smallest units; exact, or refused.
+    """Returns a Decimal, or an int, as a number of its smallest units; refuses inexact results.
 
-    A float is refused because it rarely is the number that was meant.
+    A float is refused because it rarely is exactly the intended number.
     """
     if type(value) is not int and type(value) is not Decimal:
         raise TypeError(f"is a {type(value).__name__}; give a Decimal or an int")
@@ -98,9 +98,9 @@ _MOST = tuple(unscaled(MAX_INTEGER, scale) for scale in range(SCALE_MAX + 1))
 
 
 def canonical_json(value: Any) -> str:
-    """Returns the one text of a JSON value: keys sorted, no spaces, characters as they are.
+    """Returns the canonical text of a JSON value: keys sorted, no spaces, characters unescaped.
 
-    A value that would be read back as another one, as a tuple or a key that is not a string would, is a TypeError.
+    A value that would be read back differently, such as a tuple or a key that is not a string, is a TypeError.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
     restored = json.loads(text)
@@ -112,7 +112,7 @@ def canonical_json(value: Any) -> str:
 
 
 def tuple_text(field: Any, declared: TupleType) -> str:
-    """Returns the text of a tuple: what it is made of, with ``|`` between; in texts, ``%`` and ``|`` are quoted."""
+    """Returns the text of a tuple: its values, separated by ``|``; in texts, ``%`` and ``|`` are quoted."""
     types = declared.types
     if not isinstance(field, tuple) or len(field) != len(types):
         raise TypeError(f"give a tuple of {len(types)} values")
@@ -120,7 +120,7 @@ def tuple_text(field: Any, declared: TupleType) -> str:
 
 
 def stored_bytes(field: Any) -> bytes:
-    """Returns how Redis has a field, or member, that its state takes."""
+    """Returns the stored bytes of a valid field or member."""
     if isinstance(field, bytes):
         return field
     return ("|".join(_quoted(str(each)) for each in field) if isinstance(field, tuple) else str(field)).encode()
@@ -135,7 +135,7 @@ def tuple_of(text: str, declared: TupleType) -> tuple[Any, ...]:
 
 
 def piece_text(value: Any, declared: ValueType) -> str:
-    """Returns how one of the values of a tuple is written."""
+    """Returns the text of one value of a tuple."""
     if declared is ValueType.DATE:
         return _date_text(value)
     if type(value) is int and declared is ValueType.INT:
@@ -173,7 +173,7 @@ def _date_of(text: str) -> date:
 
 
 def decode_stored(stored: bytes, declared: FieldType, where: str, scale: int = 0) -> Any:
-    """Returns a stored value, field or member in its declared type; a refusal says `where` it is."""
+    """Returns a stored value, field or member in its declared type; an error names it by `where`."""
     try:
         match declared:
             case ValueType.INT:

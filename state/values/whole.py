@@ -1,4 +1,4 @@
-"""Which values are numbers: `True` is an `int` to Python, and never what somebody meant by one."""
+"""Checks for numbers: to Python `True` is an `int`, but nobody means it as one."""
 
 from __future__ import annotations
 

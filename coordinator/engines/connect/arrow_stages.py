@@ -1,8 +1,8 @@
-"""Stages as `mapInArrow` runs them: rows of two columns, a partition and a frame that goes there (executor).
+"""Stages as `mapInArrow` runs them: rows of two columns, a partition, and a frame for it (executor).
 
-Every partition gets a row from the stage above even if there is no frame for it: its summons, a row without a frame. So
-no partition is without rows, which Spark might leave out, and a partition is known by its rows and not by the place
-where Spark runs them: a task that is given several partitions runs each.
+The stage above sends every partition a row without a frame, its summons, in addition to its frames, because Spark might
+leave out a partition without rows. A partition is known by its rows, not by where Spark runs them: a task that is given
+several partitions runs each.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _Row = tuple[int, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class PackedPlan:
-    """A plan in each query that needs it; Connect has no broadcasts. A worker unpickles it once a run.
+    """A plan that travels in each query, since Connect has no broadcasts. A worker unpickles it once a run.
 
     Attributes:
         packed: the pickled plan.
-        nonce: of the run.
+        nonce: the run's nonce.
     """
 
     packed: bytes
@@ -56,9 +56,9 @@ class ArrowStage:
 
     Attributes:
         stage: what runs on each partition.
-        partitions: those that run; rows of others are dropped.
-        partition_count: of this stage.
-        next_count: partitions of the stage below; 0 if the driver is below.
+        partitions: the partitions that run; rows of others are dropped.
+        partition_count: how many partitions this stage has.
+        next_count: how many partitions the stage below has; 0 if the driver is below.
     """
 
     stage: StageFunction

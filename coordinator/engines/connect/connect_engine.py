@@ -35,8 +35,8 @@ class ConnectEngine(WaveEngine):
     """Runs waves as queries of a Spark Connect session.
 
     Args:
-        session: of Spark Connect; stays open after `close`.
-        plan: what to run.
+        session: a Spark Connect session, which stays open after `close`.
+        plan: the plan to run.
         redis_url, nonce, message_timeout_s: see `WaveEngine`.
     """
 
@@ -91,12 +91,12 @@ class ConnectEngine(WaveEngine):
         self._private.cleanup()
 
     def _interrupt(self, tag: str) -> None:
-        """Interrupts a query until it has ended: the server may not have heard of it at first."""
+        """Interrupts a query again and again until it has ended: at first, the server may not know of it yet."""
         until_s = time.monotonic() + CANCEL_MAX_S
         while tag in self._running and time.monotonic() < until_s:
             try:
                 self._session.interruptTag(tag)
-            except Exception as error:  # noqa: BLE001 - the query will say it, too
+            except Exception as error:  # noqa: BLE001 - the query will raise it, too
                 _LOG.debug("a query was not interrupted: %s", crash_story(error).reason)
             time.sleep(INTERRUPT_EVERY_S)
         if tag in self._running:

@@ -1,7 +1,7 @@
-"""Opens a Spark Connect session of the run's own, with the server of the user's session or the one that is named.
+"""Opens a Spark Connect session for one run, on the server of the user's session or on the one that is named.
 
-Its artifacts, settings and tags are its own, and so are the Python workers that its queries use: nothing of a run shows
-in the session of the user, and no worker has imported the code of an earlier run.
+The session has its own artifacts, settings, tags and Python workers: a run leaves no trace in the user's session, and
+no worker has imported the code of an earlier run.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 OUR_SETTINGS = {
-    # it looks at the size of every shuffle, and could run a plan of ours in another order than it was made
+    # it looks at the size of every shuffle, and could run our plans in another order than they were made in
     "spark.sql.adaptive.enabled": "false",
 }
 Result = TypeVar("Result")
 
 
 def check_fits(topology: Topology, plan: Plan) -> None:
-    """Refuses what Connect does not carry (driver, once a run).
+    """Refuses a topology that Connect cannot run (driver, once a run).
 
     Raises:
-        TopologyError: the rows of the topology are those of DataFrames, or it commits one by one.
+        TopologyError: the topology reads the rows of DataFrames, or commits its transactions one by one.
     """
     spout = topology.spout
     if isinstance(spout.spec, RowSpout):
@@ -64,12 +64,12 @@ def connect_lease(spark: Any, master: str, settings: Mapping[str, str]) -> Itera
     """Yields a Connect session for the length of a run (driver, once a run).
 
     Args:
-        spark: a session of the user's, or None. It is left as it is.
+        spark: a session of the user's, which is left as it is, or None.
         master: address of the server if `spark` is None, as in ``sc://host:15002``.
         settings: settings of the new session.
 
     Raises:
-        TopologyError: settings for the user's session, or what Connect needs is not installed.
+        TopologyError: settings were given for the user's session, or what Connect needs is not installed.
         EngineError: the server cannot be reached, or does not accept a setting of the user's.
     """
     if spark is not None and settings:
@@ -94,16 +94,16 @@ def ship_artifacts(session: Any, topology: Topology, named: str | None) -> None:
 
 
 def slots_of_session(session: Any) -> int:
-    """Returns how many tasks Spark will run at a time, by its own default; has it start executors (driver)."""
+    """Returns how many tasks Spark will run at a time, by its own default; makes it start executors (driver)."""
     places = session.range(1_000_000).selectExpr("spark_partition_id() AS place").selectExpr("max(place) + 1 AS places")
     return int(asked(places.collect)[0]["places"])
 
 
 def asked(question: Callable[[], Result]) -> Result:
-    """Returns what the server answers.
+    """Returns the server's answer to a call.
 
     Raises:
-        EngineError: it does not answer, or refuses.
+        EngineError: the server does not answer, or refuses.
     """
     try:
         return question()
@@ -120,7 +120,7 @@ def _opened(address: str) -> Any:
     except ImportError as error:
         raise TopologyError(f"Spark Connect needs more packages: pip install 'txbatch[connect]' ({error})") from error
     check_reachable(address)
-    # not by `getOrCreate`: another session of this process is not this run's
+    # not by `getOrCreate`, which would return another session of this process
     return asked(SparkSession.builder.remote(address).create)
 
 
@@ -135,7 +135,7 @@ def _sibling(session: Any) -> Any:
 def _settle(session: Any, settings: Mapping[str, str]) -> None:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    # a server that does not answer is asked for about ten seconds; by default it would be ten minutes
+    # gives up a server that does not answer after about ten seconds; by default it would be ten minutes
     policy = DefaultPolicy(max_retries=5, initial_backoff=100, max_backoff=5000, jitter=100)
     session.client.set_retry_policies([policy])
     for name, value in settings.items():
@@ -149,7 +149,7 @@ def _settle(session: Any, settings: Mapping[str, str]) -> None:
 
 
 def _release(session: Any) -> None:
-    """Ends a session of ours; not by its `stop`, which would end a server that runs in this process."""
+    """Ends a session that was opened here; not by its `stop`, which would end a server that runs in this process."""
     session.client.set_retry_policies([])
     for end in (session.client.release_session, session.client.close):
         try:

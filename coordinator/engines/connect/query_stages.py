@@ -1,11 +1,11 @@
 """The stages of a wave as queries of Spark Connect, which keep nothing.
 
-A second query, for committers that read or have bolts downstream, or if something went wrong, begins at the input
-again, as job 2 of the classic engine does after an executor was lost: spouts that cut partitions read what query 1 has
-cut, and the residue of each attempt says whether committers were sent the very tuples that were acknowledged.
+Committers that read or have bolts downstream need a second query, as does a wave in which something went wrong. It
+begins at the input again, like job 2 of the classic engine after the loss of an executor: spouts that cut partitions
+read what query 1 has cut, and the residue of each attempt shows whether committers got the acknowledged tuples.
 
-Spark may compute a partition twice, or place it wherever it likes. Counts and edges tell whether a task was sent what
-the others have sent; here is checked that each task has answered once.
+Spark may compute a partition twice, or place it wherever it likes. Counts and edges show whether a task has received
+all that the others have sent; this module checks that each task has answered once.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from coordinator.transactional.engine import WaveProcessed
 
 
 class MisplacedError(Exception):
-    """Spark has run a partition not at all, or in two halves; the wave is tried again."""
+    """Spark has not run a partition, or has run it in two halves; the wave is tried again."""
 
 
 class QueryStages:
     """The `WaveStages` of a session; rows are DataFrames (driver).
 
     Args:
-        session: of Spark Connect.
-        plan: what to run.
+        session: the Spark Connect session.
+        plan: the plan to run.
     """
 
     keeps = False
@@ -47,7 +47,7 @@ class QueryStages:
         return seeds(self._session, count).mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)
 
     def moved(self, rows: Any, index: int) -> Any:
-        by_id = getattr(rows, "repartitionById", rows.repartition)  # by hash before 4.1: a task may get several
+        by_id = getattr(rows, "repartitionById", rows.repartition)  # by hash before 4.1: a task may get many
         return by_id(self._counts[index], "partition")
 
     def run(self, rows: Any, stage: StageFunction, index: int, partitions: Sequence[int] = ()) -> Any:
@@ -56,7 +56,7 @@ class QueryStages:
         return rows.mapInArrow(ArrowStage(stage, partitions or range(count), count, next_count), COLUMNS)
 
     def collected(self, rows: Any, partitions: Sequence[int]) -> list[tuple[int, bytes]]:
-        """Every partition runs; `run` has left out what is not wanted."""
+        """Runs the query, with every partition: `run` has left out what is not wanted."""
         table = rows.toArrow()
         found = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return [(number, frame) for number, frame in found if frame is not None]

@@ -1,4 +1,4 @@
-"""The engine on classic Spark, and the Java process, cluster and session that it needs.
+"""The engine on classic Spark, and what it needs of Spark: its Java process, its cluster and its session.
 
-The jobs of waves, which are in `coordinator/engines/waves/`, become RDDs here.
+The jobs of waves, defined in `coordinator/engines/waves/`, become RDDs here.
 """

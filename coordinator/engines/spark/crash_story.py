@@ -1,7 +1,7 @@
-"""Picks the line of a Spark error that explains it, from the hundreds it prints.
+"""Picks the line that explains a Spark error from the hundreds that it prints.
 
-An error of the driver's own Python is none of Spark's: no user code runs in a wave there, so a type, a name or a method
-that is not as expected is a bug of txbatch, or a PySpark that it does not know.
+An error in the driver's own Python is not Spark's: no user code of a wave runs there, so an unexpected type, name or
+method is a bug of txbatch, or a PySpark that it does not know.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ NOT_IN_JAVA = re.compile(r"Py4JException: ((?:Method|Constructor|Field) .* does 
 CANCELLED = re.compile(r"cancell?ed|interrupted", re.IGNORECASE)
 EXECUTOR_LOST = re.compile(r"^ExecutorLostFailure|^FetchFailed")
 CERTAIN_ERRORS = (TypeError, ImportError, AttributeError, NameError, NotImplementedError)
-"""Raised on the driver, they would be raised again."""
+"""Errors that, once raised on the driver, would be raised again."""
 NEEDS = f"`{Trouble.SPARK.command}` says what executors need"
 
 
 @dataclass(frozen=True, slots=True)
 class CrashRemedy:
-    """What helps against a known failure.
+    """The remedy for a known failure.
 
     Attributes:
-        sign: found in the story of one.
-        advice: appended to it.
+        sign: the pattern by which the failure is recognized in a story.
+        advice: appended to the story.
         kind: whether another try may go better.
-        leads: the advice is said first, because it tells more than Spark does; of Spark's text, its sign follows.
+        leads: whether the advice comes first, as it explains more; of Spark's text, only the sign follows.
     """
 
     sign: re.Pattern[str]
@@ -94,7 +94,7 @@ REMEDIES: Sequence[CrashRemedy] = (
 
 
 def crash_story(error: BaseException) -> CrashStory:
-    """Reads the cause out of what a job raised (driver)."""
+    """Finds the cause in the error that a job raised (driver)."""
     bug = _bug_on_driver(error)
     if bug:
         advice = f"txbatch does not fit this PySpark ({pyspark.__version__}), or has a bug: nothing was lost; report it"
@@ -114,16 +114,16 @@ def _remedied(cause: str) -> CrashStory | None:
 
 
 def blamed(story: CrashStory, do_nothing: Callable[[], object], *, has_processed: bool) -> CrashStory:
-    """Returns why a job crashed, once it is known whether Spark runs a job at all (driver, on the job's thread).
+    """Returns why a job crashed, after finding out whether Spark runs any job at all (driver, on the job's thread).
 
-    A batch that loses its worker and a Spark that can start none end in the same way. So a job that does nothing runs
-    after a crash that may be either: one that fails, too, acquits every batch. And of an unknown cause a batch is
-    acquitted until another has been processed.
+    A crash looks the same whether a batch has killed its worker or Spark cannot start any. So after such a crash a job
+    runs that does nothing: if it fails, too, no batch is to blame. If the cause is unknown, no batch is to blame until
+    the run has processed another.
 
     Args:
-        story: of the job that has crashed.
-        do_nothing: runs a job of one task that does nothing; a cancel of the crashed job ends it.
-        has_processed: whether any wave of the run was processed.
+        story: the story of the crashed job.
+        do_nothing: runs a job of one task that does nothing; cancelling the crashed job ends it.
+        has_processed: whether the run has processed any wave.
     """
     if story.kind is not CrashKind.LOST or CANCELLED.search(story.reason):
         return story
@@ -142,7 +142,7 @@ def blamed(story: CrashStory, do_nothing: Callable[[], object], *, has_processed
 
 
 def _bug_on_driver(error: BaseException) -> str:
-    """Returns the error and its place if it is one of the driver's Python, or of a method that Java lacks; else ""."""
+    """Returns the error and its line if it is one of the driver's own Python, or a method that Java lacks; else ""."""
     missing = NOT_IN_JAVA.search(str(error))
     if missing is None and not isinstance(error, CERTAIN_ERRORS):
         return ""
@@ -154,7 +154,7 @@ def _bug_on_driver(error: BaseException) -> str:
 
 
 def _java_cause(lines: list[str]) -> str:
-    """Returns the first line that says more than which call failed."""
+    """Returns the first line that does not only name the call that failed."""
     for line in (line.strip() for line in lines):
         if not line or line.startswith("at "):
             continue

@@ -1,12 +1,12 @@
 """Runs Spark jobs over shuffled frames, with few calls into the Java process.
 
-pyspark looks a Java class up by name whenever it uses one, for which Java searches all of its archives, and it hands
-over the same environment and the same lists for every stage. Here whatever all waves of a run share is handed over
-once. The RDDs are those that pyspark would make, but for two things: frames cross a shuffle by Java's own serializer,
-since each task would otherwise set up a pool of Kryo's for a handful of records, and the RDDs are not drawn as one
-operation in Spark's web page, since the description of an operation costs more than its RDD.
+pyspark looks a Java class up by name whenever it uses one, which makes Java search all of its archives, and it passes
+the same environment and the same lists for every stage. This module passes whatever all waves of a run share only once.
+The RDDs are those that pyspark would make, with two differences: frames cross a shuffle by Java's own serializer, since
+each task would otherwise set up a pool of Kryo's for a handful of records, and Spark's web page does not show the RDDs
+as one operation, since the description of an operation costs more than its RDD.
 
-pyspark has no public way to do this, so its private names are used here.
+pyspark offers no public way to do this, so its private names are used here.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 LONG = struct.Struct("!q")
 HELD_BYTES = 8 * 1024 * 1024
-"""A task hands its frames over to Java whenever it holds this many bytes of them."""
+"""A task passes its frames to Java whenever it holds this many bytes of them."""
 CODE_VARIABLE = "TXBATCH_CODE"
-"""What tells workers of one archive from those of another; nothing reads its value."""
+"""Distinguishes the workers of one archive from those of another; nothing reads its value."""
 THREAD_PROPERTIES = {"spark.rdd.scope.noOverride": "true", "callSite.short": "txbatch", "callSite.long": "txbatch"}
-"""Spare Spark a description of each RDD, and the search for the line that made it."""
+"""They save Spark the description of each RDD, and the search for the line that made it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Records as Java holds them, in partitions (driver).
+    """The records that Java holds, in partitions (driver).
 
     Attributes:
-        java_rdd: Java's RDD.
-        deserializer: makes records of what it holds; pyspark's.
+        java_rdd: the RDD in Java.
+        deserializer: pyspark's, which makes records of its bytes.
     """
 
     java_rdd: Any
@@ -56,17 +56,17 @@ class Source:
         return cls(rdd._jrdd.rdd(), rdd._jrdd_deserializer)  # noqa: SLF001 - there is no public name
 
     def delete_shuffle_files(self) -> None:
-        """Deletes the files of every shuffle that leads here; nothing above can be run again."""
+        """Deletes the files of every shuffle that leads to these records; nothing above can be run again."""
         self.java_rdd.cleanShuffleDependencies(True)
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What a stage will send, once a job asks for it (driver).
+    """The frames that a stage will send once a job asks for them (driver).
 
     Attributes:
-        source: what the stage reads.
-        stages: what runs on each partition, one after the other, in one task; none passes records on as they are.
+        source: the records that the stages read.
+        stages: run on each partition, one after the other, in one task; without any, records pass as they are.
     """
 
     source: Source
@@ -78,14 +78,14 @@ class Frames:
 
 
 class FrameJobs:
-    """Makes the shuffles and runs the jobs of one run; made on any thread, used on the threads that run jobs.
+    """Makes the shuffles of one run, and runs its jobs; constructed on any thread, used on the threads that run jobs.
 
-    Workers are asked for by their environment, so that of a session which outlives many runs none that has imported
-    other code is used.
+    Spark chooses workers by their environment. It names the archive here, so that in a session that outlives many runs
+    no worker is used that has imported other code.
 
     Args:
         context: the Spark context.
-        code: the archive that tasks import from, as `ship_code` has named it; empty if they find everything.
+        code: the archive that tasks import from, as named by `ship_code`; empty if they find everything without it.
     """
 
     def __init__(self, context: SparkContext, code: str = "") -> None:
@@ -105,7 +105,7 @@ class FrameJobs:
         return found
 
     def shuffled(self, frames: Frames, partition_count: int) -> Source:
-        """Moves frames to the partitions of the next stage that they name."""
+        """Moves frames to the partitions that they name, in the next stage."""
         java = self._java
         paired = java.pairwise_rdd(self._python_rdd(frames.then(by_partition), NoOpSerializer()))
         partitioner = self._partitioners.get(partition_count)
@@ -143,7 +143,7 @@ class FrameJobs:
         return serializer(self.context._unbatched_serializer)  # noqa: SLF001
 
     def _python_rdd(self, frames: Frames, serializer: Any) -> Any:
-        """Java's RDD of what the stages yield."""
+        """Returns Java's RDD of the records that the stages yield."""
         java = self._java
         command, broadcasts = self._packed((Stages(frames.stages), None, frames.source.deserializer, serializer))
         function = java.python_function(
@@ -158,7 +158,7 @@ class FrameJobs:
         return java.python_rdd(frames.source.java_rdd, function, False, False)
 
     def _packed(self, command: Any) -> tuple[bytes, Any]:
-        """Returns the command as workers are sent it, and the list of the broadcasts it refers to."""
+        """Returns the command as it is sent to workers, and the list of the broadcasts it refers to."""
         registry = self.context._pickled_broadcast_vars  # noqa: SLF001
         packed = dumps(command)
         is_large = len(packed) > self._java.broadcast_threshold
@@ -195,7 +195,7 @@ class _JavaNames:
         self.broadcast_threshold = jvm.PythonUtils.getBroadcastThreshold(context._jsc)  # noqa: SLF001
         self.accumulator = context._javaAccumulator  # noqa: SLF001
         self.environment = _filled(jvm.java.util.HashMap(), {**context.environment, CODE_VARIABLE: code})
-        # a worker looks first in the one that it was given last
+        # a worker looks first in the last one of the list
         self.includes = self.array_list([*(context._python_includes or ()), *filter(None, [code])])  # noqa: SLF001
 
     def array_list(self, values: Iterable[Any]) -> Any:
@@ -215,7 +215,7 @@ def settle_thread(context: SparkContext, pool: str) -> None:
 class Stages:
     """Stages that run in one task, each on what the one before it yields (executor).
 
-    They leave nothing unread, for Spark ends a worker that has not read all that it was sent.
+    They leave nothing unread, because Spark ends a worker that has not read all that it was sent.
     """
 
     stages: tuple[StageFunction, ...]
@@ -231,7 +231,7 @@ class Stages:
 
 
 def by_partition(_: int, records: Iterable[Addressed]) -> Iterator[bytes]:
-    """Frames as Java reads them in pairs: a partition, and a list of frames that go there (executor)."""
+    """Yields frames as Java reads them, in pairs: a partition, and the list of the frames for it (executor)."""
     held: defaultdict[int, list[Addressed]] = defaultdict(list)
     held_bytes = 0
     for record in records:
@@ -244,7 +244,7 @@ def by_partition(_: int, records: Iterable[Addressed]) -> Iterator[bytes]:
 
 
 def does_nothing(_: int, records: Iterable[Any]) -> Iterable[Any]:
-    """A stage that needs a worker, and nothing else (executor)."""
+    """A stage that does nothing, but needs a worker (executor)."""
     return records
 
 

@@ -1,4 +1,4 @@
-"""Where workers on this machine look for modules, and what must not stand in their way there."""
+"""The folders where workers on this machine look for modules, and a check that no file of the user's hides one."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ NEEDED = (
     "pyarrow",
     "pandas",
 )
-"""What workers import next to our own modules, if this process has imported it."""
+"""Modules that workers import in addition to our own, if this process has imported them."""
 
 
 def import_folders() -> list[str]:
-    """Returns what this process can import from, in order, as paths that mean the same elsewhere."""
+    """Returns the folders and archives this process imports from, in order, as paths that mean the same elsewhere."""
     return [entry or str(Path.cwd()) for entry in sys.path]
 
 
 def refuse_shadowed() -> None:
-    """Refuses files in the way of modules that workers need, such as a msgpack.py next to the job (driver).
+    """Refuses files that hide modules that workers need, such as a msgpack.py next to the job (driver).
 
-    This process may have imported the right module before it was given the job's folder; workers look there first.
+    This process may have imported the right module before the job's folder joined its path; workers look there first.
 
     Raises:
-        TopologyError: one of the modules would be a file of the user's.
+        TopologyError: a file of the user's would be imported in place of such a module.
     """
     folders = [str(Path.cwd()), *import_folders()]
     for name in NEEDED:

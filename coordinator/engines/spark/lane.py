@@ -1,4 +1,4 @@
-"""A thread that runs what it is given, one after the other, and that nobody has to wait for."""
+"""A thread that runs its jobs one after the other, and that nobody has to wait for."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Result = TypeVar("Result")
 class Lane:
     """Runs jobs in order on a daemon thread.
 
-    Not a `ThreadPoolExecutor`: the interpreter waits for the threads of one before it ends, for ever if a call
-    into a frozen Java process is among their jobs.
+    It is not a `ThreadPoolExecutor`, because the interpreter waits for the threads of those before it ends: for ever,
+    if one of their jobs is a call into a frozen Java process.
 
     Args:
-        name: of the thread.
+        name: the name of the thread.
     """
 
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._is_closed = False
-        run = partial(copy_context().run, self._run)  # what it logs is of the same topology
+        run = partial(copy_context().run, self._run)  # so that it logs for the same topology
         self._thread = threading.Thread(target=run, name=name, daemon=True)
         self._thread.start()
 
     def submit(self, job: Callable[[], Result]) -> Future[Result]:
-        """Has a job run after those before it; any thread."""
+        """Queues a job behind those submitted earlier; on any thread."""
         future: Future[Result] = Future()
         self._jobs.put((future, job))
         return future
 
     def close(self, timeout_s: float) -> bool:
-        """Drops jobs that have not begun and waits for the one that runs; whether that has ended in time."""
+        """Drops the jobs that have not begun, waits for the one that runs, and returns whether it has ended in time."""
         self._is_closed = True
         self._jobs.put(None)
         self._thread.join(timeout_s)

@@ -1,4 +1,4 @@
-"""What Spark leaves open to others by default: its scratch files, its ports and its web UI."""
+"""Closes what Spark leaves open to others by default, or warns of it: scratch files, ports and the web UI."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PREFIX = "txbatch-spark-"
 
 
 def keep_scratch_private(conf: SparkConf, environment: Mapping[str, str] = os.environ) -> None:
-    """Gives Spark a folder of this user's alone below each of its local folders (driver, before a local start).
+    """Gives Spark a folder that only this user can open in each of its local folders (driver, before a local start).
 
-    Spark makes the folders of its shuffle files, which hold the user's tuples, as readable as the system's
-    default says. A cluster's executors make theirs themselves: `docs/spark.md` says what to set there.
+    Spark's shuffle files hold the user's tuples, and Spark makes their folders as readable as is the system's default.
+    On a cluster, executors make their own folders: `docs/spark.md` describes what to set there.
 
     Raises:
         TopologyError: a folder cannot be made.
@@ -48,10 +48,10 @@ def keep_scratch_private(conf: SparkConf, environment: Mapping[str, str] = os.en
 
 
 def open_doors(setting: Callable[[str, str], str]) -> list[str]:
-    """Returns what a cluster leaves open to others, with the setting that closes it.
+    """Returns what a cluster leaves open to others, each with the setting that closes it.
 
     Args:
-        setting: returns a Spark setting, or the default it is given.
+        setting: (name, default) -> the Spark setting, or the default.
     """
 
     def is_on(key: str, default: str) -> bool:
@@ -70,7 +70,7 @@ def open_doors(setting: Callable[[str, str], str]) -> list[str]:
 
 
 def warn_of_open_cluster(context: SparkContext) -> None:
-    """Says in a sentence what a cluster leaves open (driver, once a run); a local master speaks to itself only."""
+    """Warns of what a cluster leaves open (driver, once a run); a local master is reached from its own machine only."""
     conf = context.getConf()
     found = open_doors(lambda key, default: str(conf.get(key, default)))
     if found and not str(context.master).startswith("local"):
@@ -79,9 +79,9 @@ def warn_of_open_cluster(context: SparkContext) -> None:
 
 @cache
 def _private_folder(root: str) -> str:
-    """One folder below `root`, kept until this process ends: Spark's Java process remembers it as long.
+    """Returns a folder below `root` that is kept until this process ends: Spark's Java process remembers it as long.
 
-    An earlier start's setting is a default of the next one, so `root` may be such a folder itself.
+    The setting of one start is a default of the next one, so `root` may itself be such a folder.
     """
     if Path(root).name.startswith(PREFIX) and not _is_open(root):
         return root
@@ -101,4 +101,4 @@ def _is_open(folder: str) -> bool:
     try:
         return bool(Path(folder).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
     except OSError:
-        return False  # Spark makes it, or says why not
+        return False  # Spark makes it, or reports why not

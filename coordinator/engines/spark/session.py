@@ -1,4 +1,4 @@
-"""Where Spark comes from: a context of our own with good settings, or the user's, left as it is."""
+"""Provides the Spark context of a run: the user's, left as it is, or our own with good settings."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 LISTENING = re.compile(r"(spark|sc)://(?P<addresses>[^/;]+).*")
 CONNECT_TIMEOUT_S = 5.0
 OUT_OF_FILES = re.compile(r"Error loading java\.security|Too many open files|error=24\b")
-"""What Java says when it can open no more of its own; of the first it does not say why."""
+"""Java's messages when it cannot open any more of its own files; the first one does not mention the cause."""
 TOO_FEW_FILES = 256
-"""With these Spark does not start (measured: it does with 320), and what it says depends on the file it lacks."""
+"""With so few Spark does not start (measured: with 320 it does), and its message depends on the file it cannot open."""
 ENOUGH_FILES = 4096
 CONNECT_SCHEME = "sc://"
-"""What the address of a Spark Connect server begins with."""
+"""The beginning of the address of every Spark Connect server."""
 CONNECT_MODULE = "pyspark.sql.connect."
 
 
 def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-    """Returns if a master of its kind listens, or if the kind is none that could be asked (driver, once a run).
+    """Refuses a Spark master that does not listen, if it is of a kind that can be asked (driver, once a run).
 
     Raises:
         EngineError: none of the addresses of a ``spark://`` or ``sc://`` master accepts a connection.
@@ -56,13 +56,13 @@ def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
 
 
 def refusals_of(master: str, timeout_s: float) -> list[str | None]:
-    """Returns why each address of a ``spark://`` master accepts no connection, None for one that does."""
+    """Returns why each address of a ``spark://`` or ``sc://`` master accepts no connection; None for one that does."""
     named = LISTENING.fullmatch(master)
     return [] if named is None else [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
 
 
 def _refusal(address: str, timeout_s: float) -> str | None:
-    """Why an address cannot be reached; None if it can, or if it is for Spark to refuse."""
+    """Returns why an address cannot be reached; None if it can, or if refusing it is left to Spark."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         return None
@@ -87,7 +87,7 @@ OUR_SETTINGS = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "500",
-    # otherwise whatever lies in a worker's current directory hides what is shipped, a folder called state for one
+    # otherwise files in a worker's current directory, such as a folder called state, hide what is shipped
     "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
 LOCAL_SETTINGS = {
@@ -98,16 +98,16 @@ LOCAL_SETTINGS = {
 }
 PYTHON_SETTING = "spark.pyspark.python"
 OUR_NAMES = "txbatch "
-"""What the name of a context of our own begins with; the topology id follows."""
+"""The beginning of the name of every context of our own; the topology id follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkLease:
-    """A context for the length of a run.
+    """A Spark context for the duration of a run.
 
     Attributes:
-        context: the user's or our own.
-        watch: over its Java process; calls of the run's own thread go through it.
+        context: the user's context or our own.
+        watch: the watch over its Java process; the run's own thread makes its calls through it.
     """
 
     context: SparkContext
@@ -115,7 +115,7 @@ class SparkLease:
 
 
 def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> SparkContext:
-    """Starts a context of our own; what the user has set wins (driver, once a run).
+    """Starts a context of our own; the user's settings take precedence (driver, once a run).
 
     Raises:
         TopologyError: Spark does not accept the master or a setting.
@@ -130,7 +130,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         conf.set(key, value)
     if local:
         keep_scratch_private(conf)
-    if conf.contains(PYTHON_SETTING):  # only spark-submit makes the variable of it, which is all that pyspark reads
+    if conf.contains(PYTHON_SETTING):  # only spark-submit turns it into the variable, which is all that pyspark reads
         os.environ["PYSPARK_PYTHON"] = str(conf.get(PYTHON_SETTING))
     elif local and "PYSPARK_PYTHON" not in os.environ:
         # the workers need the interpreter, and so the packages, of the driver
@@ -165,7 +165,7 @@ def is_connect(spark: Any, master: str = "") -> bool:
 
 
 def refuse_connect(spark: Any, master: str) -> None:
-    """Refuses Spark Connect for what it does not carry.
+    """Refuses Spark Connect for what it cannot run.
 
     Raises:
         TopologyError: this is a session of Spark Connect, or the address of its server.
@@ -179,15 +179,15 @@ def refuse_connect(spark: Any, master: str) -> None:
 
 
 def master_of(spark: Any) -> str:
-    """Returns where a session or context of the user's has its tasks run, to be shown."""
+    """Returns, for display, where the tasks of the user's session or context run."""
     return f"sc://{spark.client.host}" if is_connect(spark) else accept_context(spark).master or ""
 
 
 def accept_context(spark: Any) -> SparkContext:
-    """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
+    """Returns the context of the user's SparkSession or SparkContext, which is left running (driver, once a run).
 
     Raises:
-        TopologyError: a Spark Connect session, a stopped one, or something else.
+        TopologyError: `spark` is a Spark Connect session, is stopped, or is something else.
     """
     refuse_connect(spark, "")
     context = spark if isinstance(spark, SparkContext) else getattr(spark, "sparkContext", None)
@@ -203,13 +203,13 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
     """Yields the context of a run: the user's, which is left running, or one of our own (driver, once a run).
 
     Args:
-        topology_id: names a context of our own.
+        topology_id: part of the name of a context of our own.
         spark: a SparkSession or SparkContext of the user's, or None.
         master: Spark master of a context of our own.
-        settings: Spark settings of a context of our own; they win over ours.
+        settings: Spark settings of a context of our own; they take precedence over ours.
 
     Raises:
-        TopologyError: settings for the user's context, or as `accept_context` and `open_context`.
+        TopologyError: settings were given for the user's context, or as `accept_context` and `open_context`.
         EngineError: as `check_pyspark`, `check_spark` and `open_context`.
     """
     check_pyspark()
@@ -258,9 +258,9 @@ def is_fair(setting: Callable[[str, str], str | None]) -> bool:
 
 
 def slots_of(context: SparkContext) -> int | None:
-    """Returns how many tasks Spark will run at a time, None if only the executors will tell (driver, once a run).
+    """Returns how many tasks Spark will run at a time; None if only the executors will show it (driver, once a run).
 
-    A cluster's executors may register long after the context is there, so what counts is what they were asked to be.
+    A cluster's executors may register long after the context is there, so the executors count that were asked for.
     """
     conf = context.getConf()
     if is_in_process(context.master or "") or conf.contains("spark.default.parallelism"):

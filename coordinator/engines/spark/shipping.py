@@ -1,4 +1,4 @@
-"""Gets code to executors: the pickled bolts, our packages, and the module of the user's topology."""
+"""Ships code to executors: the pickled bolts, our packages, and the modules of the user's topology."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 UNCHECKED_HASH = 1
 """Header flag of byte code that is not compared with its source."""
 FAST = 1
-"""A level of compression: the archive is a sixth larger than by the default one, and made in half of the time."""
+"""The level of compression: the archive is a sixth larger than by the default one, and takes half the time to make."""
 
 
 def dumps(spec: Any) -> bytes:
-    """Pickles by value whatever is not in an importable module (driver, once a component)."""
+    """Pickles a spec, by value if it is not in an importable module (driver, once a component)."""
     packed: bytes = cloudpickle.dumps(spec)  # type: ignore[no-untyped-call] # pyspark ships it untyped
     return packed
 
@@ -40,21 +40,21 @@ pickle_spec = spec_pickler(dumps)
 
 
 def ship_code(context: SparkContext, user_modules: list[str]) -> str:
-    """Sends our packages and the user's modules to every executor, and returns the name of the archive they are in.
+    """Sends our packages and the user's modules to every executor in one archive, and returns its name.
 
-    Only tasks that are given this name import from it (`FrameJobs`). Nothing changes for the other jobs of a context,
-    which may be the user's own, nor for what this process imports.
+    Only tasks that are given this name import from it (`FrameJobs`). Nothing changes for other jobs of the context,
+    which may be the user's own, nor for imports of this process.
 
     Args:
         context: the Spark context.
-        user_modules: names of modules the topology's classes come from.
+        user_modules: the names of the modules that define the topology's classes.
     """
     # in Spark's own folder, which goes with the context
     folder = Path(str(context._temp_dir), "txbatch-code")  # noqa: SLF001 - its only name
     folder.mkdir(mode=0o700, exist_ok=True)
     packed = packed_code(user_modules)
     archive = folder / f"txbatch_code_{digest64(packed):016x}.zip"
-    # a context takes a file name once, and a run on it may be one of many
+    # a context accepts a file name only once, and many runs may share it
     if archive.name not in {name.rpartition("/")[2] for name in context.listFiles}:
         archive.write_bytes(packed)
         context.addFile(str(archive))
@@ -66,7 +66,7 @@ def packed_code(user_modules: list[str]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
         for package in PACKAGES:
-            _add(made, Path(str(import_module(package).__file__)).parent, package)  # this process may not have used it
+            _add(made, Path(str(import_module(package).__file__)).parent, package)  # it need not be loaded yet
         for name in sorted({module.partition(".")[0] for module in user_modules} - set(PACKAGES)):
             _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
     return packed.getvalue()
@@ -78,7 +78,7 @@ def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | 
     Args:
         context: the Spark context.
         topology: any topology.
-        named: module to ship in addition to those of its components', hooks' and groupings' classes.
+        named: a module to ship in addition to those that define the classes of components, hooks and groupings.
     """
     return ship_code(context, topology_modules(topology, named))
 
@@ -92,7 +92,7 @@ def topology_modules(topology: ComponentGraph, named: str | None = None) -> list
 
 
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:
-    """Modules that have to be shipped: those of the components' classes and functions, and the factory's."""
+    """Returns the modules to ship: those that define the components' classes and functions, and the factory's."""
     names = {type(spec).__module__ for spec in topology_specs} | ({named} if named else set())
     names = names.union(*(spec.user_modules for spec in topology_specs if isinstance(spec, MadeOfFunctions)))
     return sorted(name for name in names if name != "__main__" and not _is_installed_for_all(name))
@@ -117,7 +117,7 @@ def _add_user_module(archive: zipfile.ZipFile, top: str, modules: list[str]) -> 
 
 
 def _add_folders(archive: zipfile.ZipFile, module: str) -> None:
-    """Adds an entry for every folder above a module: without it a zip has no namespace package."""
+    """Adds an entry for every folder above a module, without which a zip has no namespace packages."""
     for parent in reversed(PurePosixPath(module.replace(".", "/")).parents[:-1]):
         if f"{parent}/" not in archive.namelist():
             archive.mkdir(str(parent))
@@ -130,10 +130,10 @@ def _add(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
 
 
 def _add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
-    """Adds a file; a module with its byte code, which names the file it was written in.
+    """Adds a file and, for a module, its byte code, which names the original file.
 
-    Executors then need not compile, and a traceback shows the user's own path and not one in an archive in a
-    temporary folder. An executor with another version of Python ignores the byte code.
+    Executors then need not compile it, and a traceback shows the user's own path, not one in an archive in a temporary
+    folder. An executor with another version of Python ignores the byte code.
     """
     content = file.read_bytes()
     _put(archive, name, content)
@@ -148,5 +148,5 @@ def _add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Adds an entry without a date: the same content makes the same archive."""
+    """Adds an entry without a date, so that the same content makes the same archive."""
     archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, FAST)

@@ -1,7 +1,7 @@
-"""The stages of a wave over Spark's shuffles, whose files remain: a second job skips what leads to them.
+"""The stages of a wave over Spark's shuffles, whose files are kept: a second job need not compute what they hold.
 
-Only few large frames cross a shuffle, moved to the partition they name. An `Intake` feeds stage 0: it is the seam
-between a plan and where its rows come from.
+Only few, large frames cross a shuffle, each to the partition that it names. An `Intake` feeds stage 0: it separates a
+plan from the origin of its rows.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Intake(Protocol):
     has_task_partitions: bool
 
     def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
-        """Returns the frames of every attempt of a wave, and a report of every task of the spout on each.
+        """Returns the frames of every attempt of a wave, and a report on each attempt from every task of the spout.
 
         An attempt whose rows cannot be had fails when it runs, with the reason.
         """
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
-        """Returns the wave's results; an attempt has failed if its rows were not those of its transaction."""
+        """Returns the wave's results, in which an attempt has failed if its rows were not those of its transaction."""
 
 
 class EmitterIntake:
-    """The intake of spouts that read by themselves, in the partitions of stage 0 or more."""
+    """The intake of spouts that read by themselves, in as many partitions as stage 0 has, or in more."""
 
     has_task_partitions = True
 

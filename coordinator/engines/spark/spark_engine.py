@@ -1,4 +1,4 @@
-"""The engine on Spark: two lanes, one for processing and one for commits, each in its own FAIR pool."""
+"""The engine on Spark, with two lanes, one for processing and one for commits, each in its own FAIR pool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
 FIRST_LOOK = "executors"
-"""The job that runs before the first wave, in place of a phase."""
+"""Stands for a phase: the job that runs before the first wave and looks at executors."""
 LANE_CLOSE_S = 30.0
 """How long a cancelled job may take to end; Spark kills its workers after two seconds."""
 
@@ -40,12 +40,12 @@ class SparkEngine(WaveEngine):
     """Runs waves as jobs of a Spark context.
 
     Args:
-        lease: a Spark context, which stays running after `close`, and the watch over its Java process.
-        plan: what to run.
+        lease: the Spark context, which keeps running after `close`, and the watch over its Java process.
+        plan: the plan to run.
         redis_url, nonce, message_timeout_s: see `WaveEngine`.
         executors_timeout_s: how long the run waits for an executor.
-        code: the archive that tasks import from; see `ship_code`.
-        intake: what feeds stage 0, unless the spout's tasks read by themselves.
+        code: the name of the archive that tasks import from; see `ship_code`.
+        intake: feeds stage 0; None if the spout's tasks read by themselves.
 
     Attributes:
         frame_fault: fault point ``frames.read``; tests set it before the first wave.
@@ -137,7 +137,7 @@ class SparkEngine(WaveEngine):
                 self._watch.call(partial(self._context.cancelJobGroup, job_group))
 
     def release(self, wave_id: int) -> None:
-        """Deletes the shuffle files of a wave, after the job that may still use them."""
+        """Deletes the shuffle files of a wave after the jobs that may still use them."""
         self._processing_lanes[0].submit(partial(self._release, wave_id))
 
     def next_event(self, timeout_s: float) -> Event | None:
@@ -152,14 +152,14 @@ class SparkEngine(WaveEngine):
             return noted
         event = super().next_event(timeout_s)
         if event is None:
-            waiting = self._running.waiting()  # waves that have a phase of which no task runs
+            waiting = self._running.waiting()  # waves with a phase that runs no task
             return PhaseWaits(waiting) if waiting else None
         return event
 
     def close(self) -> None:
-        """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled.
+        """Cancels the running jobs, waits for the lanes, and deletes the shipped plan and the shuffle files.
 
-        With Spark gone there is nothing of that to do.
+        If Spark is gone, there is nothing to do.
         """
         try:
             for wave_id in self._running.waves():

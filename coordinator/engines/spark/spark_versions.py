@@ -1,7 +1,7 @@
-"""What differs between the versions of Spark: which ones run txbatch, and names that not all of them have.
+"""What differs between versions of Spark: whether txbatch runs on them, and names that not all of them have.
 
-No other module imports a private name that has moved, so a version that cannot be used is refused in a sentence and
-never by an `ImportError`. PySpark is imported where it is asked for.
+No other module imports a private name that has moved, so an unusable version is refused with a clear message and never
+with an `ImportError`. Functions import PySpark when they need it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from state.errors import EngineError
 
 OLDEST_SPARK, NEWEST_SPARK, NEXT_SPARK = (3, 5), (4, 3), (5, 0)
-"""The oldest and the newest that were tried, and the first one that is refused for what it may have changed."""
+"""The oldest and the newest version tried, and the first one that is refused because it may have changed too much."""
 SUPPORTED = "PySpark 3.5 to 4.3"
 
 
@@ -34,10 +34,10 @@ def pyspark_version() -> str:
 
 
 def check_pyspark() -> None:
-    """Returns if this process's PySpark is one that txbatch runs on (driver, before anything else of the engine).
+    """Refuses a PySpark that txbatch does not run on (driver, before anything else of the engine).
 
     Raises:
-        EngineError: it is too old or too new.
+        EngineError: this process's PySpark is too old or too new.
     """
     version = pyspark_version()
     if not OLDEST_SPARK <= numbers_of(version) < NEXT_SPARK:
@@ -48,13 +48,13 @@ def check_pyspark() -> None:
 
 
 def check_spark(version: str) -> None:
-    """Returns if Java's Spark is the one that this process's PySpark is made for (driver, at the start of a session).
+    """Refuses a Spark in Java that this process's PySpark is not made for (driver, at the start of a session).
 
     Args:
-        version: of Java's Spark.
+        version: the version of Java's Spark.
 
     Raises:
-        EngineError: they differ in one of the first two numbers.
+        EngineError: their versions differ in one of the first two numbers.
     """
     own = pyspark_version()
     if numbers_of(version) != numbers_of(own):
@@ -66,7 +66,7 @@ def check_spark(version: str) -> None:
 
 
 def java_version_of_spark(jvm: Any) -> str:
-    """Returns the version of Spark that a Java process has loaded, with a context or without."""
+    """Returns the version of Spark that a Java process has loaded, whether or not there is a context."""
     return str(getattr(jvm.org.apache.spark, "package").SPARK_VERSION())  # noqa: B009 - a keyword of Java's, not ours
 
 
@@ -74,8 +74,8 @@ def load_records(answer: Sequence[Any], serializer: Any) -> list[Any]:
     """Returns the records of a job's partitions.
 
     Args:
-        answer: port or path where Java sends them, and the secret.
-        serializer: pyspark's, which reads them.
+        answer: the port or path where Java sends them, and the secret.
+        serializer: pyspark's serializer, which reads them.
     """
     try:
         from pyspark.util import local_connect_and_auth

@@ -1,4 +1,4 @@
-"""How a worker of Spark is readied for its tasks."""
+"""Prepares a worker of Spark for its tasks."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from zipimport import zipimporter
 from pyspark import TaskContext
 
 FREEZING_TASKS = 8
-"""The first tasks of a worker freeze what there is: enough to have imported and unpickled what all stages need."""
+"""So many first tasks of a worker freeze all objects: enough to have imported and unpickled what all stages need."""
 OWN_FILES = Path("/proc/self/fd")
 _TASKS = itertools.count(1)
 """The tasks this worker has begun; a fact of the process, like its collector."""
 
 
 def settle_worker() -> None:
-    """Readies the worker; called at the beginning of each task.
+    """Prepares the worker; called at the beginning of each task.
 
-    The cycle collector looks less often: it would walk all tuples of a wave again and again. And it no longer
-    walks what a worker has loaded for good, modules and code: pyspark has it look at everything after every task,
-    which took most of a worker's time. What is frozen by mistake is freed as ever once nothing refers to it, unless
-    it is part of a cycle, and there are only the first few tasks for that.
+    The cycle collector runs less often, since it would walk all tuples of a wave again and again. Nor does it walk any
+    more what a worker has loaded for good, modules and code: pyspark makes it look at everything after every task,
+    which took most of a worker's time. An object frozen by mistake is still freed once nothing refers to it, unless it
+    is part of a cycle, and only the first few tasks freeze any.
 
-    Ctrl-C is not for workers, so a `KeyboardInterrupt` in one is the user's own.
+    Workers ignore Ctrl-C, so a `KeyboardInterrupt` in one was raised by the user's own code.
     """
     if TaskContext.get() is None:  # a test that runs stages in its own process
         return
@@ -43,9 +43,9 @@ def settle_worker() -> None:
 
 
 def _acknowledge() -> None:
-    """Acknowledges over TCP what Java has sent of this task, for it sends the rest after that, or 40 ms later.
+    """Acknowledges over TCP what Java has sent of this task so far, without which Java sends the rest 40 ms later.
 
-    Spark's own Unix sockets have no such wait; they exist from 4.1 on, where the session turns them on.
+    Spark's own Unix sockets do not wait like that; they exist from 4.1 on, and `session` turns them on.
     """
     for connection in _connections():
         with suppress(OSError):  # a sandbox that does not know the option
@@ -54,7 +54,7 @@ def _acknowledge() -> None:
 
 @cache
 def _connections() -> tuple[socket.socket, ...]:
-    """Returns the TCP connections that this worker began with; none where a system cannot acknowledge on demand."""
+    """Returns the TCP connections that this worker began with; none if the system cannot acknowledge on demand."""
     found = []
     for name in os.listdir(OWN_FILES) if hasattr(socket, "TCP_QUICKACK") and OWN_FILES.is_dir() else ():  # noqa: PTH208
         try:
@@ -69,11 +69,11 @@ def _connections() -> tuple[socket.socket, ...]:
 
 
 def _keep_archives_listed() -> None:
-    """Has imports list no archive twice.
+    """Prevents imports from listing an archive twice.
 
-    Up to PySpark 4.1 a worker forgets before each task what the folders and archives of its path contain, and reads the
-    list of every archive again for every package in it: up to 98 % of its time. Ours is named by its content, and from
-    4.2 on no archive is listed again either, unless a new one has come.
+    Up to PySpark 4.1 a worker forgets before each task what the folders and archives of its path contain, and lists
+    every archive again for every package in it, which takes up to 98 % of its time. Our archive is named by its
+    content, so its list stays true. From 4.2 on no archive is listed again either, unless a new one has been added.
     """
     for finder in sys.path_importer_cache.values():
         if isinstance(finder, zipimporter):
@@ -81,4 +81,4 @@ def _keep_archives_listed() -> None:
 
 
 def _keep() -> None:
-    """In place of `zipimporter.invalidate_caches`."""
+    """Does nothing; takes the place of `zipimporter.invalidate_caches`."""

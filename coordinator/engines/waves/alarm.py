@@ -1,9 +1,9 @@
-"""Interrupts user code that overruns its timeout, so that the traceback names the line.
+"""Interrupts user code that exceeds its timeout, so that the traceback names the line.
 
-The driver cancels what exceeds the message timeout, but it does not know what a worker is doing. So a worker has an
-alarm of its own, a little earlier: it raises in the middle of the user's code, and the traceback shows the line. The
-driver leaves it the time to arrive.
-Code that lets no signal through, as a long call into C does, is left to the driver.
+The driver cancels a job that exceeds the message timeout, but it does not know what a worker is doing. So a worker has
+an alarm of its own, which rings a little earlier: it raises an error in the middle of the user's code, whose traceback
+shows the line. The driver leaves that error time to arrive. Code that lets no signal through, such as a long call into
+C, is left to the driver.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from state.attempt import TransactionAttempt
 from state.errors import Interruption
 
 WORKER_START_S = 3.0
-"""How long a worker takes at most to start and import, on a machine that has other work."""
+"""The longest time a worker takes to start and import, on a busy machine."""
 MESSAGE_TIMEOUT = "the message timeout"
 
 
 class OverdueError(Interruption):
-    """User code had not returned when the message timeout ran out; the driver reads the story."""
+    """User code had not returned when the message timeout ran out; the driver reads the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """By when a job has to be done.
+    """The time by which a job has to be done.
 
     Attributes:
-        started_s: when it was started, by the driver's clock since 1970.
+        started_s: when it was started, in seconds since 1970 by the driver's clock.
         timeout_s: how long it may take.
-        limit: the name of that limit.
+        limit: the name of that timeout.
     """
 
     started_s: float
@@ -44,14 +44,14 @@ class Deadline:
     limit: str = MESSAGE_TIMEOUT
 
     def seconds_left(self, now_s: float) -> float:
-        """Seconds until the alarm.
+        """Returns the seconds until the alarm.
 
-        What earlier stages of the job have used is taken off, up to half the timeout, and so is what a worker may take
-        to start, which is more than half of a short one. Anything longer was waiting for executors, a first try of
-        the task, or a clock that differs from the driver's, who watches over the whole.
+        The time used so far is subtracted, half the timeout at most: earlier stages needed it, or the start of a
+        worker, which may take longer than half of a short timeout. Anything longer is ignored: it was a wait for
+        executors, a first try of the task, or a difference between the clocks. The driver watches the job as a whole.
 
         Args:
-            now_s: the worker's clock.
+            now_s: the time by the worker's clock.
         """
         timeout_s = self.timeout_s - min(2.0, self.timeout_s / 10)
         used_s = max(0.0, now_s - self.started_s)
@@ -63,9 +63,9 @@ class Alarm:
     """The alarm of one Spark task.
 
     Args:
-        wiring: the task of the topology; the first of several.
+        wiring: the task of the topology, or the first of several.
         timeout_s: how long it may take.
-        limit: the name of that limit.
+        limit: the name of that timeout.
     """
 
     def __init__(self, wiring: TaskWiring, timeout_s: float, limit: str = MESSAGE_TIMEOUT) -> None:
@@ -74,17 +74,17 @@ class Alarm:
         self._attempt: TransactionAttempt | None = None
 
     def begin(self, attempt: TransactionAttempt | None, chained: TaskWiring | None = None) -> None:
-        """The task, or one chained to it, begins to work on an attempt; in a plain topology there is none."""
+        """Notes that the task, or one chained to it, begins to work on an attempt; on None in a plain topology."""
         self._attempt, self._wiring = attempt, chained or self._own_wiring
 
     def through(self, wirings: Iterable[TaskWiring]) -> Iterator[TaskWiring]:
-        """Gives one task of the topology after the other, which run in the same Spark task, and rings for each."""
+        """Yields the tasks of the topology that run in one Spark task; the alarm names the one yielded last."""
         for wiring in wirings:
             self._attempt, self._wiring, self._own_wiring = None, wiring, wiring
             yield wiring
 
     def ring(self, _number: int, _frame: FrameType | None) -> None:
-        """Raises in whatever runs."""
+        """Raises the error in whatever code runs."""
         where = f"component {self._wiring.component_id!r}, task {self._wiring.task_index}"
         where += f", attempt {self._attempt}" if self._attempt is not None else ""
         raise OverdueError(f"{where} had not returned when {self._time} ran out")
@@ -94,8 +94,8 @@ class Alarm:
 def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
     """Sets the alarm of a task while the block runs, on the main thread (executor, or a driver that has none).
 
-    A timer that the program has set itself rings when it would have: one that is due sooner stays, and the task has no
-    alarm; any other is set again afterwards.
+    A timer that the program itself has set is respected: if it is due sooner, it stays, and the task has no alarm;
+    otherwise it is set again afterwards.
 
     Raises:
         OverdueError: at any point of the block.

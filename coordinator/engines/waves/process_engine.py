@@ -1,8 +1,8 @@
-"""The engine without Spark: a wave's jobs run on the run's own thread, while it waits for events.
+"""The engine without Spark: it runs a wave's jobs on the run's own thread, when that waits for events.
 
-What a wave does, checks and commits is what it does on Spark, so a run may continue on either. There is one process and
-one core, and nothing comes between a bolt and the run: a bolt that kills its process ends the run. One that does not
-return is ended at the message timeout, if the run is on the main thread and the bolt lets signals through.
+A wave does, checks and commits the same as on Spark, so the next run may use either engine. There is one process and
+one core, and nothing separates a bolt from the run: a bolt that kills its process ends the run. One that does not
+return is interrupted at the message timeout, if the run is on the main thread and the bolt lets signals through.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from state.errors import EngineError
 
 
 class KeptStages(TaskStages):
-    """Stages without shares: what these save, a shuffle, costs nothing here, and a commit phase finds all frames."""
+    """Stages without shares: a shuffle, which those save, costs nothing here, and a commit phase finds all frames."""
 
     has_task_partitions = False
 
 
 @dataclass(frozen=True, slots=True)
 class HeldPlan:
-    """A plan that need not be shipped."""
+    """A plan that is used where it is, and never shipped."""
 
     value: Plan
 
@@ -42,7 +42,7 @@ class ProcessEngine(WaveEngine):
     """Runs waves in this process, all tasks of a stage one after the other.
 
     Args:
-        plan: what to run.
+        plan: the plan to run.
         redis_url, nonce, message_timeout_s: see `WaveEngine`.
     """
 
@@ -66,20 +66,20 @@ class ProcessEngine(WaveEngine):
         return overdue_story(cause) or found.story_of_ours() or CrashStory(cause[:TEXT_LIMIT])
 
     def cancel(self, wave_id: int) -> None:
-        """What runs for a wave has ended before anybody can cancel it."""
+        """Does nothing: a wave's job has ended before anybody can cancel it."""
 
     def release(self, wave_id: int) -> None:
         """Forgets a wave."""
         self._waves.pop(wave_id, None)
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """Runs the next job and returns its event; without one, see `WaveEngine.next_event`."""
+        """Runs the next job, if there is one, and returns its event; otherwise see `WaveEngine.next_event`."""
         if self._jobs:
             self._events.put(self._jobs.popleft()())
         return super().next_event(timeout_s)
 
     def close(self) -> None:
-        """Drops what has not run."""
+        """Drops the jobs that have not run."""
         self._jobs.clear()
         self._waves.clear()
         self._private.cleanup()

@@ -1,12 +1,12 @@
-"""Shares: attempts of a wave that one Spark task carries from the spout to the committers, without a shuffle.
+"""Shares: attempts of a wave that a single Spark task runs from the spout to the committers, without a shuffle.
 
-What Spark does for a shuffle costs more than small transactions do, and a wave has many of them. So each slot takes a
-share of the wave's attempts and runs all tasks of all components on them, stage after stage. What one task sends
-another stays in memory; frames, counts, edges and reports are the same as in a shuffle, and are checked as they are
-there. Committers run on each share, too, and what they report of a group is put together by the driver.
+A shuffle costs Spark more than processing small transactions, of which a wave has many. So each slot takes a share of
+the wave's attempts and runs all tasks of all components on them, stage after stage. What tasks send each other stays in
+memory; frames, counts, edges and reports are the same as in a shuffle, and are checked in the same way. Committers,
+too, run on each share, and the driver combines their reports on a group.
 
-No frames are kept. Should a job 2 be needed all the same, it begins at the input again, as it would if an executor had
-been lost, and the residue tells whether it has read the same.
+No frames are kept. If a job 2 is needed nevertheless, it begins at the input again, as it would if an executor had been
+lost, and the residue shows whether it has read the same.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ Attempts = tuple[TransactionAttempt, ...]
 TASK_ID = struct.Struct("!I")
 
 LEAST_ATTEMPTS = 4
-"""Of a share, where there are several: with fewer, one long attempt more would keep a slot busy alone."""
+"""The fewest attempts of a share, if there are several: with fewer, one long attempt would occupy a slot alone."""
 SMALL_WAVE_BYTES = 256 * 1024
-"""A wave that reads no more is quicker in one task than a shuffle is, in several."""
+"""A wave that reads no more than this is faster in a single task than in several with a shuffle."""
 SPREAD_BYTES_MAX = 128 * 1024
-"""The most input of an attempt, times slots: what shares change is not merged, and grows with both."""
+"""The most input of an attempt, times the slots: shares' state changes are not merged, and grow with both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Consecutive attempts of a wave, and the groups among them that commit early."""
+    """Consecutive attempts of a wave, with the groups among them that commit early."""
 
     wave: WaveInput
     early: EarlyCommit
@@ -84,7 +84,7 @@ def _share(wave: WaveInput, early: EarlyCommit, begin: int, end: int) -> Share:
 def shares_processed(
     plan: Plan, shares: Sequence[Share], early: EarlyCommit, answers: Iterable[tuple[int, bytes]]
 ) -> WaveProcessed:
-    """Returns what the tasks of a wave's shares say of it, a group that is in several shares put together (driver).
+    """Returns the results of a wave from its shares' tasks, with groups that span several shares combined (driver).
 
     Raises:
         CodecError: an answer is damaged.
@@ -112,7 +112,7 @@ def _put_together(
     shares: Iterable[EarlyCommit],
     executed: Mapping[Attempts, Sequence[TaskReport]],
 ) -> GroupExecuted | None:
-    """Returns a group whose shares each ran a part, as if it had run at once; None if a part was not come to."""
+    """Returns a group as if it had run in one piece, from its parts in the shares; None if a part has not run."""
     own = frozenset(group)
     parts = [part for share in shares for part in share.groups if part[0] in own]
     if not all(part in executed for part in parts):

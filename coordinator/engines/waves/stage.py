@@ -1,7 +1,7 @@
-"""What runs on executors for a transactional topology: one callable per stage, shipped with its plan and wave.
+"""The stages of a transactional topology as they run on executors: callables, shipped with their plan and wave.
 
 Each takes the frames of one partition, runs the partition's tasks one after the other, and yields ``(partition of the
-next stage, frame)`` pairs; how they all begin is in `stage_entry`.
+next stage, frame)`` pairs. `stage_entry` has what they all do first.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from state.kinds.session import StateReader
 from state.redis_owner.reader import RedisReader, load_redis_url
 
 Ended = tuple[TransactionAttempt, AttemptResult | None]
-"""An attempt that a task has ended, and its result; None if its bolt did not have to run."""
+"""An attempt that a task has ended, and its result, which is None if its bolt did not have to run."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaveInput:
-    """What a wave is about.
+    """The input of a wave.
 
     Attributes:
-        wave_id: its number in this run.
+        wave_id: the number of the wave in this run.
         batches: the attempts, ascending.
-        stored: scope -> txid -> metadata of partitions, as far as the wave may need it.
+        stored: scope -> txid -> metadata of partitions, as far as the wave may need them.
     """
 
     wave_id: int
@@ -55,11 +55,11 @@ class WaveInput:
     stored: dict[str, dict[int, Any]] = field(default_factory=dict)
 
     def without_content(self) -> WaveInput:
-        """Returns the same, as stages need it that do not emit."""
+        """Returns the same without the batches' content, which only stages that emit need."""
         return WaveInput(self.wave_id, tuple(Batch(batch.attempt, b"") for batch in self.batches))
 
     def with_cuts(self, outcomes: Iterable[AttemptResult]) -> WaveInput:
-        """Returns the same, in which emitters find what they have cut of partitions."""
+        """Returns the same with the cuts that emitters have made of partitions, for them to find."""
         stored = {scope: dict(cuts) for scope, cuts in self.stored.items()}
         for outcome in outcomes:
             for scope, cut in outcome.metadata.items():
@@ -67,17 +67,17 @@ class WaveInput:
         return WaveInput(self.wave_id, self.batches, stored)
 
     def attempts(self) -> WaveAttempts:
-        """Returns the attempts, as what travels within the wave names them."""
+        """Returns the attempts, numbered by the places that the wave's frames use."""
         return WaveAttempts(batch.attempt for batch in self.batches)
 
 
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
-    """Stage 0: spout tasks emit their share of every batch; what is chained to them runs at once.
+    """Stage 0: spout tasks emit their share of every batch, and the tasks chained to them run at once.
 
     Attributes:
-        deals: into how many runs of consecutive attempts the wave is dealt, so that no slot is idle. Each partition of
-            the plan becomes as many.
+        deals: into how many ranges of consecutive attempts the wave is divided, so that no slot is idle. Each partition
+            of the plan becomes as many partitions.
     """
 
     entry: StageEntry[Plan]
@@ -86,18 +86,18 @@ class EmitterStage:
 
     @classmethod
     def of(cls, entry: StageEntry[Plan], wave: WaveInput) -> EmitterStage:
-        """Deals a wave into as many runs as there are slots for (driver)."""
+        """Divides a wave into as many ranges as there are slots for (driver)."""
         plan = entry.plan.value
         idle = (plan.slots or 0) // len(plan.stages[0].partitions) if plan.has_independent_batches else 1
         return cls(entry, wave, max(1, min(idle, len(wave.batches))))
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return len(self.entry.plan.value.stages[0].partitions) * self.deals
 
     def part(self, partition: int) -> tuple[int, range]:
-        """Returns the partition of the plan that one is of, and the places of the attempts dealt to it."""
+        """Returns the plan's partition that a partition belongs to, and the places of its attempts."""
         place, deal = divmod(partition, self.deals)
         begin, end = (len(self.wave.batches) * border // self.deals for border in (deal, deal + 1))
         return place, range(begin, end)
@@ -121,7 +121,7 @@ class EmitterStage:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingStage:
-    """Stages 1..L: bolts of the processing phase, and what is chained to them."""
+    """Stages 1..L: bolts of the processing phase, and the bolts chained to them."""
 
     entry: StageEntry[Plan]
     wave: WaveInput
@@ -148,7 +148,7 @@ def _run_tasks(
     wave: WaveAttempts,
     ends_of: Callable[[TaskWiring, ChainedTasks, WaveOutbox, Alarm], Iterator[Ended]],
 ) -> Iterator[Addressed]:
-    """Runs the tasks of a partition and what is chained to them; what was sent goes after each attempt."""
+    """Runs the tasks of a partition and the tasks chained to them; yields after each attempt what it has sent."""
     post = Post(slot.routes)
     outbox = WaveOutbox(wave, post.send)
     wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
@@ -165,7 +165,7 @@ def _run_tasks(
 
 
 def _skipped(plan: Plan, head: TaskWiring, chained: ChainedTasks, outbox: WaveOutbox, idle: int) -> int:
-    """Reports on attempts that bring a task nothing, unless a bolt chained to it has to run; returns their places."""
+    """Reports on attempts without input for a task, unless a bolt chained to it has to run; returns their places."""
     if not idle or not chained.skips_empty_batches:
         return 0
     places_of: defaultdict[int, int] = defaultdict(int)
@@ -178,10 +178,10 @@ def _skipped(plan: Plan, head: TaskWiring, chained: ChainedTasks, outbox: WaveOu
 
 @dataclass(frozen=True, slots=True)
 class MeetingStage:
-    """The meeting stage in job 1: ackers, and committers that run on trust and may not read.
+    """The meeting stage in job 1: ackers, and committers that may not read and do not wait for the ackers' results.
 
-    Yields (task id, packed): an acker's results of the processing phase, a committer's reports on each group of
-    `early`, up to the first it could not finish.
+    Yields (task id, packed): for an acker, its results of the processing phase; for a committer, its reports on the
+    groups of `early`, up to the first that it could not finish.
     """
 
     entry: StageEntry[Plan]
@@ -210,7 +210,7 @@ class MeetingStage:
             try:
                 block = open_frame(packed)
             except (CodecError, ValueError):
-                continue  # its attempts lack the report and fail
+                continue  # its attempts lack this report and fail
             if block.kind is FrameKind.ACK and block.wave_id == wave.key:
                 acker.receive(block.sender, wave.attempts, block.payload)
         return ResultTable(acker.outcomes()).to_wire()
@@ -218,7 +218,7 @@ class MeetingStage:
     def _committed(self, wiring: TaskWiring, wave: WaveAttempts, blocks: list[bytes], alarm: Alarm) -> list[Any]:
         inbox = Inbox(blocks, wave)
         blocks.clear()  # they are in the inbox, unpacked
-        nowhere = WaveOutbox(wave, Post({}).send).carrier  # in a flat commit phase, nothing is downstream
+        nowhere = WaveOutbox(wave, Post({}).send).carrier  # in a flat commit phase, no bolts are downstream
         commit_task = CommitTask(wiring, RefusingReader(), nowhere, clock=perf_counter_ns)
         reports = []
         for attempts in self.early.groups:
@@ -231,18 +231,18 @@ class MeetingStage:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What executors need to read state.
+    """The values that executors need to read state.
 
     Attributes:
-        credentials_path: where they find the Redis URL if their environment has none.
-        nonce: of the run they belong to; state that another run owns is not shown to them.
+        credentials_path: the file with the Redis URL, used if their environment has none.
+        nonce: the nonce of their run; they cannot read state that another run owns.
     """
 
     credentials_path: str
     nonce: str
 
     def reader(self, topology_id: str, shard_count: int) -> StateReader:
-        """Returns what committers of one task read with."""
+        """Returns the reader for the committers of one task."""
         return _LazyReader(self, topology_id, shard_count)
 
 
@@ -253,7 +253,7 @@ class CommitStage:
     Attributes:
         wave: all attempts of the wave.
         attempts: the group, in order.
-        composed: whether tasks compose their prefix.
+        composed: whether each task composes the changes of its prefix into one write set.
     """
 
     entry: StageEntry[Plan]
@@ -285,7 +285,7 @@ class CommitStage:
 
 
 def reports_among(blocks: Iterable[bytes]) -> list[TaskReport]:
-    """Returns the reports of the commit tasks among what the last commit stage has sent (driver).
+    """Returns the reports of the commit tasks from the blocks that the last commit stage has sent (driver).
 
     Raises:
         CodecError: a block is damaged.
@@ -297,7 +297,7 @@ def reports_among(blocks: Iterable[bytes]) -> list[TaskReport]:
 def wave_processed(
     plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
 ) -> WaveProcessed:
-    """Returns what the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
+    """Returns a wave's results from the meeting stage, without groups that some committer has not reached (driver)."""
     outcomes: list[AttemptResult] = []
     reported: list[list[TaskReport]] = []
     for task_id, packed in verdicts:
@@ -306,7 +306,7 @@ def wave_processed(
             reported.append([TaskReport.from_wire(wire) for wire in wires])
         else:
             outcomes += ResultTable.from_wire(wires)
-    groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
+    groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers got
     executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
     return WaveProcessed(wave_id, tuple(outcomes), executed)
 

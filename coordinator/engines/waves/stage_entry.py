@@ -1,7 +1,7 @@
-"""How every task of every stage begins, reads and sends, whatever kind of topology it belongs to.
+"""What every task of every stage does to begin, to read and to send, in any kind of topology.
 
-A stage collects a task's frames and puts them in order before it executes any, so that it does exactly the same when
-it is computed again. Frames for stages further down pass through.
+A stage collects a task's frames and sorts them before it executes any, so that it does exactly the same when it is
+computed again. Frames for later stages pass through.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from state.attempt import TransactionAttempt
 from state.fault_points import reached
 
 Addressed = tuple[int, bytes]
-"""A packed frame, and the partition of the next stage that it goes to."""
+"""The partition of the next stage that a frame goes to, and the packed frame."""
 StageFunction = Callable[[int, Iterable[Any]], Iterable[Any]]
-"""What runs on the records of a partition: (partition, records) -> records."""
+"""A function that runs on the records of a partition: (partition, records) -> records."""
 FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[bytes]]
-"""Fault point ``frames.read``: (task id, what it read, attempts of the wave) -> what it is given instead."""
+"""Fault point ``frames.read``: (task id, frames it read, attempts of the wave) -> frames it is given instead."""
 PlanT = TypeVar("PlanT", bound=TaskPlan)
 ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 
 class Shipped(Protocol[ValueT_co]):
-    """What executors are sent once and read often, such as Spark's `Broadcast`."""
+    """A value that executors are sent once and read often, such as Spark's `Broadcast`."""
 
     @property
     def value(self) -> ValueT_co: ...
@@ -37,11 +37,11 @@ class Shipped(Protocol[ValueT_co]):
 
 @dataclass(frozen=True, slots=True)
 class StageEntry(Generic[PlanT]):
-    """What each stage of one job is shipped with, so that its tasks can begin.
+    """The values that each stage of one job is shipped with, so that its tasks can begin.
 
     Attributes:
         frame_fault: fault point; set by tests only.
-        deadline: by when the job has to be done; None for never.
+        deadline: when the job has to be done; None if it has no deadline.
     """
 
     plan: Shipped[PlanT]
@@ -49,7 +49,7 @@ class StageEntry(Generic[PlanT]):
     deadline: Deadline | None = None
 
     def slot(self, stage_index: int, partition: int) -> StageSlot[PlanT]:
-        """Begins a partition (executor); every stage calls it first."""
+        """Begins a partition; every stage calls it first (executor)."""
         reached("task.beginning")
         plan = self.plan.value
         tasks = plan.chain.stages[stage_index].partitions[partition]
@@ -58,7 +58,7 @@ class StageEntry(Generic[PlanT]):
 
 @dataclass(frozen=True, slots=True)
 class StageSlot(Generic[PlanT]):
-    """The tasks of one partition of a stage, where they run, one after the other.
+    """The tasks of one partition of a stage, as the executor runs them, one after the other.
 
     Attributes:
         routes: target -> partition of the next stage.
@@ -72,12 +72,12 @@ class StageSlot(Generic[PlanT]):
     def read(
         self, records: Iterable[Addressed], *, wave: Sequence[TransactionAttempt] = (), carries: bool = True
     ) -> Generator[Addressed, None, dict[int, list[bytes]]]:
-        """Carries on the frames of others, and returns each task's own in order, or what a fault makes of them.
+        """Yields the frames for other tasks, and returns each task's own in order, or what a fault makes of them.
 
         Args:
-            records: what the stage above has sent into this partition; what has no route any more is dropped.
-            wave: the attempts whose places blocks use, for a fault.
-            carries: whether another stage follows in this job; without one the frames of others are dropped.
+            records: the frames that the stage above has sent to this partition; those without a route are dropped.
+            wave: the attempts whose places are used in blocks; for a fault.
+            carries: whether another stage follows in this job; otherwise the frames for other tasks are dropped.
         """
         own: dict[int, list[bytes]] = {task: [] for task in self.tasks}
         routes = self.routes if carries else {}
@@ -93,7 +93,7 @@ class StageSlot(Generic[PlanT]):
         return {task: sorted(frames) for task, frames in own.items()}
 
     def alarm(self, first: TaskWiring) -> AbstractContextManager[Alarm]:
-        """Ends user code that runs in the block when the deadline is near; one for all tasks, see `Alarm.through`."""
+        """Interrupts user code in the block when the deadline is near; one alarm for all tasks, see `Alarm.through`."""
         return alarm_for(first, self.entry.deadline)
 
 
@@ -114,6 +114,6 @@ class Post:
         self._held.append((self._routes[frame.target], packed))
 
     def take(self) -> list[Addressed]:
-        """Returns what was sent since the last call."""
+        """Returns the frames sent since the last call."""
         held, self._held = self._held, []
         return held

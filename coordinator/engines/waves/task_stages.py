@@ -1,4 +1,4 @@
-"""The stages of a wave, task by task in this process."""
+"""Runs the stages of a wave in this process, task by task."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 
 Output = list[tuple[int, bytes]]
-"""What a task has written: frames, and the partition that each goes to."""
+"""The output of a task: frames, each with the partition that it goes to."""
 
 
 class TaskRunner:
-    """Runs tasks one after the other, and carries what they write to their readers."""
+    """Runs tasks one after the other, and passes their output to its readers."""
 
     def run(self, stage: StageFunction, partition: int, records: Output) -> Output:
-        """Returns what a task has written; a list, because the readers come later."""
+        """Returns the output of a task, as a list because it is read later."""
         return list(stage(partition, iter(records)))
 
     def read(self, shuffled: list[Output]) -> dict[int, Output]:
-        """Returns what each partition finds."""
+        """Returns the input of each partition."""
         records: dict[int, Output] = {}
         for record in chain.from_iterable(shuffled):
             records.setdefault(record[0], []).append(record)
@@ -30,10 +30,10 @@ class TaskRunner:
 
 
 class TaskStages:
-    """The `WaveStages` of any wave of a plan; what each task of a stage has written is kept for as long as it is held.
+    """The `WaveStages` of any wave of a plan, whose rows are the output of each task of a stage, held in memory.
 
     Args:
-        plan: what to run.
+        plan: the plan to run.
         tasks: runs them.
     """
 
@@ -68,4 +68,4 @@ class TaskStages:
         return processed
 
     def release(self) -> None:
-        """Nothing is left but what is held."""
+        """Does nothing: only the wave holds its rows."""

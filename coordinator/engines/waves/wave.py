@@ -1,10 +1,10 @@
-"""One wave as one or two jobs, the same for every engine; `WaveStages`, which carries the rows, is an engine's own.
+"""One wave as one or two jobs, the same for every engine; each engine moves the rows by its own `WaveStages`.
 
-Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from what the
-meeting stage was sent. Committers that only write run in job 1 already, together with the ackers, and there is no job 2
-unless something went wrong. A wave of many attempts is then dealt in `shares`, and nothing is moved at all.
+Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group on the frames
+that the meeting stage has received. Committers that only write already run in job 1, together with the ackers, and
+there is no job 2 unless something went wrong. A wave of many attempts is then divided into `shares`, and no rows move.
 
-A job pauses after each stage, where time may pass in a simulation, and a wave be cancelled; Spark runs it `at_once`.
+A job pauses after each stage, so that a simulation can let time pass or cancel the wave; Spark runs it `at_once`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 Steps = Generator[None, None, T]
-"""A job in steps, each as long as it takes; what it returns is its result."""
+"""A job in steps; the generator's return value is the job's result."""
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -50,10 +50,10 @@ def at_once(steps: Steps[T]) -> T:
 
 
 class WaveStages(Protocol[RowsT]):
-    """Carries the rows of one wave from stage to stage (driver, on the thread that runs the wave's job).
+    """Moves the rows of one wave from stage to stage (driver, on the thread that runs the wave's job).
 
     Attributes:
-        keeps: whether rows that were moved once can be read again by another job.
+        keeps: whether another job can read rows again that were moved once.
         has_task_partitions: whether the partitions of stage 0 are those of the plan.
     """
 
@@ -61,39 +61,39 @@ class WaveStages(Protocol[RowsT]):
     has_task_partitions: bool
 
     def first(self, entry: StageEntry[Plan], wave: WaveInput) -> RowsT:
-        """Returns what the spout sends: the frames of every attempt, and a report of each of its tasks."""
+        """Returns the rows that the spout sends: the frames of every attempt, and a report of each of its tasks."""
 
     def seeded(self, stage: StageFunction, count: int) -> RowsT:
         """Runs a stage that needs no input, in `count` partitions."""
 
     def moved(self, rows: RowsT, index: int) -> RowsT:
-        """Moves rows to the partitions of a stage that they name."""
+        """Moves rows to the partitions that they name, in a stage."""
 
     def run(self, rows: RowsT, stage: StageFunction, index: int, partitions: Sequence[int] = ()) -> RowsT:
-        """Runs a stage of the plan on rows that were moved to it, on some of its partitions or on all."""
+        """Runs a stage of the plan on rows that were moved to it, in some of its partitions or in all."""
 
     def collected(self, rows: RowsT, partitions: Sequence[int]) -> list[tuple[int, bytes]]:
-        """Runs a job, and returns what some partitions yield."""
+        """Runs a job, and returns the records that some partitions yield."""
 
     def check(self, answered: Iterable[object], asked: Iterable[object]) -> None:
-        """Raises an error if not every task has answered once, where Spark may split or lose a partition."""
+        """Raises an error unless every task has answered once, if Spark may split or lose a partition."""
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
-        """Returns the wave's results; an attempt has failed if its rows were not those of its transaction."""
+        """Returns the wave's results, in which an attempt has failed if its rows were not those of its transaction."""
 
     def release(self) -> None:
-        """Deletes what is kept; nothing of the wave can be run again."""
+        """Deletes the rows that are kept; no part of the wave can be run again."""
 
 
 class Wave(Generic[RowsT]):
-    """Many attempts on their way through Spark together.
+    """A wave: many attempts that are processed together.
 
     Args:
-        plan: what to run.
-        stages: of this wave alone.
-        wave_input: the attempts.
-        entry: of all stages, but for the deadline.
-        reading: of committers that read.
+        plan: the plan to run.
+        stages: the stages of this wave alone.
+        wave_input: the attempts of the wave.
+        entry: the entry of all stages, without a deadline.
+        reading: the values that committers need to read state.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Wave(Generic[RowsT]):
             stages.check((task_id for task_id, _ in found), asked)
             processed = wave_processed(plan, wave.wave_id, early, found)
         yield
-        if shares or not stages.keeps:  # the commit phase begins at the input again, and reads what was cut of it now
+        if shares or not stages.keeps:  # the commit phase begins at the input again, and reads the cuts made now
             self._input = wave.with_cuts(processed.outcomes)
         return stages.checked(wave, processed)
 
@@ -143,11 +143,11 @@ class Wave(Generic[RowsT]):
         return reports
 
     def release(self) -> None:
-        """Deletes everything that the wave keeps; nothing of it can be run again."""
+        """Deletes everything that the wave keeps; no part of it can be run again."""
         self._stages.release()
 
     def _rows_of_meeting_stage(self, entry: StageEntry[Plan]) -> Steps[RowsT]:
-        """Returns what the meeting stage reads: what job 1 has computed, if that is kept; else it is computed again."""
+        """Returns the rows that the meeting stage reads: those that job 1 has kept, or else computed again."""
         if self._kept is not None:
             return self._kept
         plan, stages, lean = self._plan, self._stages, self._input.without_content()

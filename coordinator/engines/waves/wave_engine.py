@@ -1,4 +1,4 @@
-"""What all engines but the tests' share: waves as jobs on lanes, and whatever becomes of a job as an event."""
+"""What all engines except the tests' share: waves as jobs on lanes, and the outcome of each job as an event."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from state.redis_owner.reader import save_redis_url
 _LOG = logging.getLogger("txbatch")
 PROCESSING, COMMIT = "processing", "commit"
 Run = Callable[[str, Callable[[], None]], Event | EngineError]
-"""(a name that no other job has, what lets Spark know the thread's jobs by it) -> how the job ended."""
+"""(a name that no other job has, a function that makes Spark use it for the thread's jobs) -> how the job ended."""
 
 
 class WaveEngine(ABC):
     """Runs the two phases of waves as jobs (driver); each lane is a thread of its own.
 
     Args:
-        plan: what to run.
-        redis_url: where committers' reads go; written to a file only its owner can read.
-        nonce: of this run; its committers read no state that another run has written.
-        message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
+        plan: the plan to run.
+        redis_url: the server that committers read from; written to a file that only its owner can read.
+        nonce: the nonce of this run; its committers cannot read state that another run owns.
+        message_timeout_s: how long a job may take before user code that does not return is interrupted; None for ever.
     """
 
     overlaps: bool
@@ -55,7 +55,7 @@ class WaveEngine(ABC):
 
     @abstractmethod
     def _wave(self, given: WaveInput) -> Wave[Any]:
-        """Makes a wave that does not run yet."""
+        """Makes a wave, which does not run yet."""
 
     @property
     def _has_processed(self) -> bool:
@@ -71,7 +71,7 @@ class WaveEngine(ABC):
 
     @abstractmethod
     def _crashed(self, name: str, error: BaseException) -> CrashStory:
-        """Returns why a job crashed that has raised; called on its lane.
+        """Returns why a job crashed, from the error it raised; called on its lane.
 
         Raises:
             EngineError: Spark is gone.
@@ -112,7 +112,7 @@ class WaveEngine(ABC):
         self._submit(COMMIT, wave_id, attempts, partial(self._run, job, partial(GroupCrashed, wave_id, attempts)))
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """Returns the next event, or None after the time.
+        """Returns the next event; None if there is none in time.
 
         Raises:
             EngineError: Spark is gone, or cannot work.
@@ -128,11 +128,11 @@ class WaveEngine(ABC):
     def _run(
         self, job: Callable[[], Event], crashed: Callable[[str, CrashKind], Event], name: str, begin: Callable[[], None]
     ) -> Event | EngineError:
-        """Runs one job on its lane and turns whatever happens into an event."""
+        """Runs one job on its lane and turns its outcome, whatever it is, into an event."""
         try:
             begin()
             return job()
-        except (Exception, OverdueError) as error:  # noqa: BLE001 - whatever is raised, the coordinator has to know
+        except (Exception, OverdueError) as error:  # noqa: BLE001 - the coordinator has to know of any error
             _LOG.debug("a job crashed:\n%s", error)
             try:
                 story = self._crashed(name, error)
@@ -141,6 +141,6 @@ class WaveEngine(ABC):
             return crashed(story.reason, story.kind)
 
     def _deadline(self, *, is_queued: bool = False) -> Deadline | None:
-        """Returns the deadline of a job that begins now or, if it is queued, a timeout later at most."""
+        """Returns the deadline of a job that begins now or, if it is queued, at most a timeout later."""
         timeout_s = self._message_timeout_s
         return None if timeout_s is None else Deadline(time.time() + is_queued * timeout_s, timeout_s)

@@ -1,4 +1,4 @@
-"""Why a job crashed, as far as the traceback tells that a worker, or this process, has left."""
+"""Finds out why a job crashed, from the traceback of a worker or of this process."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class CrashStory:
     """Why a job crashed.
 
     Attributes:
-        reason: in one line, the cause first.
+        reason: the reason in one line, with the cause first.
         kind: what follows from it.
-        is_known: whether it is something that a batch can do to Spark.
+        is_known: whether it is known that a batch can cause this in Spark.
     """
 
     reason: str
@@ -44,7 +44,7 @@ class WorkerTraceback:
         self._users = [match for match in places if NOT_USERS.search(match["file"]) is None]
 
     def cause(self) -> str:
-        """Returns its last line, and the place nearest to it that is the user's; "" without one."""
+        """Returns its last line, with the innermost place in the user's code; "" if there is no traceback."""
         frames = [number for number, line in enumerate(self._lines) if line.startswith("  ")]
         cause = [line.strip() for line in self._lines[frames[-1] + 1 if frames else 0 :] if line.strip()]
         if not cause:
@@ -53,9 +53,9 @@ class WorkerTraceback:
         return " | ".join(cause) + place
 
     def story_of_ours(self) -> CrashStory | None:
-        """Returns the story of an error of our own code, None if it is none.
+        """Returns the story of an error in our own code; None if it is not one.
 
-        No batch is to blame for one: what user code raises is returned as a failure, and crashes no job.
+        No batch is to blame for such an error: what user code raises is returned as a failure, and crashes no job.
         """
         is_ours = not self._users and any(OURS.search(line) for line in self._lines)
         cause = self.cause()
@@ -67,6 +67,6 @@ class WorkerTraceback:
 
 
 def overdue_story(cause: str) -> CrashStory | None:
-    """Returns the story of a task that was ended because its time was up, None if the cause is another."""
+    """Returns the story of a task that was interrupted because its time was up; None if the cause is another."""
     found = OVERDUE.match(cause)
     return found and CrashStory(cause[found.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)

@@ -17,7 +17,7 @@ from coordinator.spouts.spout_kind import Spout
 
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 LETTERS = "letters:"
-"""Begins the ids of streams of dead letters; no user's stream can have such an id, because names hold no colon."""
+"""Prefix of the ids of streams of dead letters; no user's stream can have it, because names have no colon."""
 
 
 class ComponentKind(Enum):
@@ -30,7 +30,7 @@ class ComponentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A stream that a component receives from the one upstream."""
+    """A subscription of a component to a stream of a component upstream."""
 
     upstream_id: str
     stream_id: str
@@ -38,7 +38,7 @@ class Subscription:
 
     @property
     def is_of_letters(self) -> bool:
-        """Whether it was added to republish dead letters, and belongs to no description of the topology."""
+        """Whether it was added to republish dead letters, so no description of the topology shows it."""
         return self.stream_id.startswith(LETTERS)
 
 
@@ -50,10 +50,10 @@ class Component:
         spec: the user's object, which is shipped to the executors.
         parallelism: number of executors asked for.
         is_planned: whether the planner chose its number of tasks, since none was given.
-        streams: stream id -> stream that it emits, in the order of declaration.
+        streams: stream id -> emitted stream, in the order of declaration.
         conf: its own configuration, which takes precedence over the topology's.
         master_id: id of the master of its sub-topology, its own id if it is the master; None outside of one.
-        may_chain: whether it may run in one Spark task with a component it hears or is heard by.
+        may_chain: whether it may run in one Spark task with a component upstream or downstream.
     """
 
     component_id: str

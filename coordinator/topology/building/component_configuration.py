@@ -14,7 +14,7 @@ from state.values.own_copy import own_copy
 
 
 class ComponentConfigurationDeclarer:
-    """Sets options of one component; each method returns the declarer, so calls chain.
+    """Sets options of one component; each method returns the declarer, so that calls can be chained.
 
     Source: backtype.storm.topology.ComponentConfigurationDeclarer, BaseConfigurationDeclarer.
     """
@@ -27,14 +27,14 @@ class ComponentConfigurationDeclarer:
         self.configuration: dict[str, Any] = {}
 
     def set_num_tasks(self, count: int) -> Self:
-        """Sets the number of tasks, at least 1; the default is the parallelism. A limit on parallelism applies to both.
+        """Sets the number of tasks, at least 1; the default is the parallelism. A limit on parallelism limits both.
 
         Groupings choose among tasks, and ``context.task_count`` is their number. It is part of the stored description
         of the topology and may change from one run to the next: state is kept by field, not by task.
 
         Parallelism is the number of executors, among which the tasks are divided in contiguous ranges; surplus
-        executors are not used. Only LocalCluster has executors, which say which tasks share a worker. On Spark a task
-        is a partition and runs on any free core, so there the parallelism is only the default of this number.
+        executors are not used. Only LocalCluster has executors, which determine which tasks share a worker. On Spark a
+        task is a partition and runs on any free core, so there the parallelism is only this number's default.
         """
         check_parallelism(f"number of tasks of component {self.component_id!r}", count)
         self._task_count = count
@@ -50,14 +50,14 @@ class ComponentConfigurationDeclarer:
         return self
 
     def disable_chaining(self) -> Self:
-        """Keeps the component out of chains: its tasks run in Spark tasks of their own.
+        """Keeps the component out of chains: its tasks run in separate Spark tasks.
 
-        On Spark a bolt of the processing phase runs in one task with the components it hears, provided that it has as
-        many tasks as they have and hears them by shuffle, none or local-or-shuffle. So do bolts of a plain topology
-        with one another, but for those of sub-topologies. Tuples then stay in memory, and on the side of their
-        emitter. Disable this for a component that takes much longer than the one it hears, so that both work at the
-        same time, or that should share tuples evenly though its emitters have unequal shares. Without effect on
-        LocalCluster, where nothing is chained.
+        On Spark a bolt of the processing phase runs in one task with the components to which it subscribes, if it has
+        as many tasks as they have and uses a shuffle, none or local-or-shuffle grouping. So do bolts of a plain
+        topology among themselves, except in sub-topologies. Tuples then stay in memory, at their emitter. Disable this
+        for a component that takes much longer than the one upstream, so that both work at the same time, or that needs
+        an even share of tuples although its emitters have uneven ones. Without effect on LocalCluster, which has no
+        chains.
         """
         self.may_chain = False
         return self
@@ -80,7 +80,7 @@ class ComponentConfigurationDeclarer:
         return self
 
     def is_planned(self, parallelism: int | None) -> bool:
-        """Returns whether the number of tasks is left to the planner."""
+        """Returns whether the planner chooses the number of tasks."""
         return parallelism is None and self._task_count is None
 
     def task_count(self, parallelism: int, task_count_max: int | None) -> int:
@@ -105,7 +105,7 @@ class SpoutDeclarer(ComponentConfigurationDeclarer):
 def component_configuration(
     component_id: str, spec: IComponent, declarer: ComponentConfigurationDeclarer
 ) -> dict[str, Any]:
-    """Returns the configuration that the component sets itself, updated by that of its declarer."""
+    """Returns the component's own configuration, updated by its declarer's."""
     return {**_checked(f"component {component_id!r}", spec.get_component_configuration()), **declarer.configuration}
 
 
@@ -122,7 +122,7 @@ def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns a checked copy of the configuration for all components.
 
     Raises:
-        TopologyError: it is not a mapping of names to plain data.
+        TopologyError: the configuration is not a mapping of names to plain data.
     """
     return _checked("the topology", {} if values is None else values)
 

@@ -1,4 +1,4 @@
-"""How groupings are called where topologies are described and drawn."""
+"""The names of groupings in descriptions and pictures of topologies."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _STORED_NAME_LIMIT = 64
 
 
 def grouping_in_words(text: str, limit: int = _STORED_NAME_LIMIT) -> str:
-    """Returns what a picture calls the grouping with this repr: "shuffle", "fields word"; a user's own by the repr."""
+    """Returns the displayed name of the grouping with this repr, such as "fields word"; for a user's own, the repr."""
     found = _GROUPING.fullmatch(text)
     if found is None or found[1] not in _GROUPING_WORDS:
         return one_line(text, limit)
     words = _GROUPING_WORDS[found[1]]
     try:
         return words if found[2] is None else f"{words} {', '.join(literal_eval(found[2]))}"
-    except (ValueError, SyntaxError, TypeError):  # a user's own of the same name
+    except (ValueError, SyntaxError, TypeError):  # a user's own grouping of the same name
         return one_line(text, limit)

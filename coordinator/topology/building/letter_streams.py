@@ -1,8 +1,8 @@
-"""A topology as it is run to replay dead letters: the spout can send each component what it has refused. Pure.
+"""A topology for republishing dead letters: the spout can send each component the tuples that it refused. Pure.
 
 For every subscription of the topology the spout gets one more stream, which only that subscriber receives, by the same
-grouping. Its tuples bear the names of the component and the stream that the subscription is to, so the subscriber
-cannot tell a letter from the tuple that it once was.
+grouping. Its tuples show the component and stream of the original subscription, so the subscriber cannot distinguish a
+letter from the original tuple.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from state.errors import TopologyError
 
 
 def letter_stream(component_id: str, source_component: str, stream_id: str) -> str:
-    """Returns the id of the spout's stream that carries a component's letters from one of its subscriptions."""
+    """Returns the id of the spout's stream for a component's letters from one of its subscriptions."""
     return f"{LETTERS}{source_component}:{stream_id}:{component_id}"
 
 

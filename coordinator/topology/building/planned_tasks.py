@@ -1,16 +1,16 @@
-"""How many tasks a component has that is given no parallelism: the planner's choice, which is one.
+"""The planner's number of tasks for a component without a parallelism: one.
 
-One task is the fast path wherever waves are dealt by batch: every core emits some of the batches, or runs all tasks of
-all components on them (`coordinator.engines.waves.shares`), and each further task only costs. It is also the one choice
-that cannot change a result. With several tasks the tuples of a batch arrive in another order, and a bolt that hears by
-shuffle sees a part of the batch, so a number that followed the machine would make what is stored depend on the machine.
-Therefore the choice follows from nothing outside the topology: no slots, no sizes. Nothing has to be looked up and
-stored, and a run on another machine continues what this one began.
+One task is the fast path wherever waves are divided by batch: every core emits some of the batches, or runs all tasks
+of all components on them (`coordinator.engines.waves.shares`), and each further task only adds cost. It is also the one
+choice that cannot change a result. With several tasks the tuples of a batch arrive in another order, and a bolt with a
+shuffle grouping sees a part of the batch, so a number derived from the machine would make the stored results depend on
+it. Therefore the choice depends on nothing outside the topology: no slots, no sizes. Nothing has to be looked up and
+stored, and a run on another machine can continue this one.
 
-What one task does not spread over the cores is left to an explicit number, since only the author knows that tuples may
-be divided: reading the partitions of a spout or the rows of a DataFrame, and what committers do that read state, whose
-commit phase is not dealt. `txbatch plan` says so where the topology shows it; a read that is not prefetched is seen
-only when it happens.
+Some work is not spread over the cores by one task: reading the partitions of a spout or the rows of a DataFrame, and
+committers that read state, whose commit phase is not divided. There only the author knows that tuples may be divided,
+and gives a number. `txbatch plan` points this out where the topology shows it; a read that is not prefetched shows only
+at run time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLANNED_TASKS = 1
 
 
 def planned(topology: ComponentGraph) -> str:
-    """Returns what the planner chose, as a phrase; "" if every component was given a number."""
+    """Returns the planner's choices, as a phrase; "" if every component was given a number."""
     chosen = [component.component_id for component in topology.components if component.is_planned]
     if not chosen:
         return ""
@@ -32,12 +32,12 @@ def planned(topology: ComponentGraph) -> str:
 
 
 def said(topology: ComponentGraph) -> str:
-    """Returns what a run adds to the line that counts its tasks; "" if every component was given a number."""
+    """Returns the addition to a run's line about its tasks; "" if every component was given a number."""
     return f": {chosen}, as planned" if (chosen := planned(topology)) else ""
 
 
 def undealt(topology: Topology) -> str:
-    """Returns why several tasks of the spout may be faster than the planner's one, as far as a topology shows it."""
+    """Returns why several spout tasks may be faster than the planner's one, as far as the topology shows it."""
     if not topology.spout.is_planned:
         return ""
     if SpoutKind(topology.spout.spec).has_partitions:

@@ -18,12 +18,12 @@ DEFAULT_MESSAGE_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ComponentGraph:
-    """The parts that every checked topology has; it shows as a picture in notebooks.
+    """The base of all checked topologies; notebooks display it as a picture.
 
     Attributes:
         topology_id: names the topology and all its keys.
-        components: each after those it subscribes to.
-        conf: the user's configuration, handed to every `prepare`.
+        components: each after the components to which it subscribes.
+        conf: the user's configuration, passed to every `prepare`.
         acker_count: number of acker tasks.
         task_hooks: hooks of every task; shipped to the executors.
         kind: "transactional" or "plain".
@@ -55,10 +55,10 @@ class Topology(ComponentGraph):
     """A checked transactional topology, ready to be planned and run; its first component is the spout.
 
     Attributes:
-        message_timeout_s: how long a wave may take, in seconds, in each of its two phases, before what hangs is
-            named, ended and tried again.
-        letter_limits: how many dead letters it may keep.
-        shard_count: how many shards hold its state; 1 keeps it in the topology's own slot.
+        message_timeout_s: how long a wave may take, in seconds, in each of its two phases, before a task that hangs is
+            named, ended and retried.
+        letter_limits: how many dead letters the topology may keep.
+        shard_count: how many shards hold the topology's state; 1 keeps it in the topology's own slot.
     """
 
     kind: ClassVar[str] = "transactional"
@@ -73,15 +73,15 @@ class Topology(ComponentGraph):
 
     @property
     def states(self) -> list[DeclaredState]:
-        """The states that its components declare."""
+        """The states that the topology's components declare."""
         return [state for c in self.components for state in declared_states(c.spec).values()]
 
     @property
     def expires(self) -> bool:
-        """Whether a state of it has parts that expire."""
+        """Whether one of its states has parts that expire."""
         return any(isinstance(state, StateFamily) and state.expire_at is not None for state in self.states)
 
     @property
     def fields_expire(self) -> bool:
-        """Whether a state of it has fields that expire."""
+        """Whether one of its states has fields that expire."""
         return any(state.fields_expire for state in self.states)

@@ -1,4 +1,4 @@
-"""Builds transactional topologies; whatever could not run correctly is refused with the reason."""
+"""Builds transactional topologies; refuses one that could not run correctly, with the reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from state.keys import check_name
 
 
 class BoltDeclarer(ComponentConfigurationDeclarer):
-    """Declares the subscriptions and options of a bolt; each method returns the declarer, so calls chain.
+    """Declares the subscriptions and options of a bolt; each method returns the declarer, so that calls can be chained.
 
     Source: backtype.storm.topology.BoltDeclarer (InputDeclarer).
     """
@@ -65,7 +65,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
     def shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Distributes tuples evenly over the tasks.
 
-        On Spark, with as many tasks as the emitter has, each task hands its tuples to the task of the same number; see
+        On Spark, with equal numbers of tasks, each emitter task hands its tuples to the task with the same number; see
         `disable_chaining`.
         """
         return self.grouping(component_id, ShuffleGrouping(), stream_id)
@@ -81,7 +81,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
     ) -> BoltDeclarer:
         """Sends tuples with equal values of `fields` to two tasks, so that a frequent value does not overload one.
 
-        A bolt downstream, on a fields grouping, has to merge what the two computed.
+        A bolt downstream, on a fields grouping, has to merge the two partial results.
         """
         return self.grouping(component_id, PartialKeyGrouping(self._names("partial_key_grouping", fields)), stream_id)
 
@@ -106,7 +106,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
 
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Receives what the emitter sends to each task by `emit_direct`."""
+        """Receives the tuples that the emitter sends to single tasks by `emit_direct`."""
         return self.grouping(component_id, DirectGrouping(), stream_id)
 
     def custom_grouping(
@@ -149,7 +149,7 @@ class GraphBuilder:
         topology_id: names the topology.
 
     Raises:
-        TopologyError: the name is not a valid one.
+        TopologyError: the name is not valid.
     """
 
     def __init__(self, topology_id: str) -> None:
@@ -166,7 +166,7 @@ class GraphBuilder:
         self._task_count_max = count
 
     def add_task_hook(self, hook: ITaskHook) -> None:
-        """Adds a hook; every task of every component gets a copy of it; it is shipped as bolts are."""
+        """Adds a hook, which is shipped like a bolt: every task of every component gets a copy."""
         if not isinstance(hook, ITaskHook):
             raise TopologyError(f"add_task_hook got {described(hook)}; give an instance of ITaskHook")
         self._task_hooks.append(hook)
@@ -201,7 +201,7 @@ class GraphBuilder:
     ) -> None:
         component_id = declarer.component_id
         check_name("component id", component_id)
-        if component_id.startswith("__"):  # as ACKER_COMPONENT does
+        if component_id.startswith("__"):  # like ACKER_COMPONENT
             raise TopologyError(
                 f"component id {component_id!r} begins with two underscores, which txbatch reserves; choose another"
             )
@@ -219,16 +219,16 @@ class TransactionalTopologyBuilder(GraphBuilder):
         topology_id: names the topology; its state in Redis is ``{topology_id}:<name>``.
         spout_id: component id of the spout.
         spout: cuts the input into transactions.
-        parallelism: number of executors that read the input, and of tasks unless `spout_declarer` sets it; on Spark
-            only the latter. None leaves it to the planner, which chooses one task.
-        shards: how many hash slots its state is spread over, 1 to 256; see docs/shards.md. It cannot be changed while
+        parallelism: number of executors that read the input, and of tasks unless `spout_declarer` sets another number;
+            on Spark only of tasks. None leaves it to the planner, which chooses one task.
+        shards: the number of hash slots that hold its state, 1 to 256; see docs/shards.md. It cannot be changed while
             the topology has state.
 
     Attributes:
         spout_declarer: sets the spout's number of tasks and configuration.
 
     Raises:
-        TopologyError: a name is not a valid one, or `spout` is not a transactional spout.
+        TopologyError: a name is not valid, or `spout` is not a transactional spout.
 
     Source: backtype.storm.transactional.TransactionalTopologyBuilder.
     """
@@ -261,9 +261,9 @@ class TransactionalTopologyBuilder(GraphBuilder):
         Args:
             component_id: unique in the topology.
             bolt: shipped to the executors.
-            parallelism: its number of executors, and of tasks unless `BoltDeclarer.set_num_tasks` sets that; on Spark
-                only the latter. None leaves it to the planner, which chooses one task: waves are dealt to all cores by
-                batch, and nothing depends on the machine.
+            parallelism: its number of executors, and of tasks unless `BoltDeclarer.set_num_tasks` sets another number;
+                on Spark only of tasks. None leaves it to the planner, which chooses one task: waves are divided among
+                all cores by batch, and no result depends on the machine.
 
         Raises:
             TopologyError: the id is taken or invalid, or `bolt` is neither an `IBatchBolt` nor an `IBasicBolt`.
@@ -276,7 +276,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
         return self._add_bolt(component_id, ComponentKind.COMMITTER, bolt, parallelism)
 
     def set_acker_count(self, count: int) -> None:
-        """Sets the number of acker tasks, at least 1: without ackers nothing could be guaranteed."""
+        """Sets the number of acker tasks, at least 1: without ackers there are no guarantees."""
         check_parallelism("acker count", count)
         self._acker_count = count
 
@@ -284,8 +284,8 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """Sets how long a wave may take, in each of its two phases, more than 0 seconds; 60 by default.
 
         A wave that takes longer is ended and tried again with half as many transactions, down to one, so the timeout
-        must suffice for one transaction. Code that lets no signal through is cancelled two seconds later. If one
-        transaction fails five times, the run ends and names what hangs.
+        must suffice for one transaction. Code that blocks signals is cancelled two seconds later. If one transaction
+        fails five times, the run ends and names the code that hangs.
         """
         self._message_timeout_s = check_message_timeout(seconds)
 
@@ -298,7 +298,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
     ) -> None:
         """Sets how many tuples the topology may refuse with ``collector.dead_letter``; see docs/dead-letters.md.
 
-        Nothing is ever dropped to stay below a limit: the run ends, and names the limit, before it commits the
+        No letter is ever dropped to stay below a limit: the run ends, and names the limit, before it commits the
         transaction that would exceed it.
 
         Args:
@@ -315,7 +315,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """Checks everything and returns the topology.
 
         Args:
-            conf: configuration handed to every `prepare`; what a component sets takes precedence. Plain data.
+            conf: configuration passed to every `prepare`; a component's own takes precedence. Plain data.
 
         Raises:
             TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without input, a

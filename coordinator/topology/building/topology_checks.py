@@ -1,4 +1,4 @@
-"""The checks of the builders; each refuses with its reason."""
+"""The checks of the builders; each refuses with a reason."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from state.values.whole import is_number, is_whole
 MAX_PARALLELISM = 10_000
 _FRAMEWORK = {*dir(BaseBatchBolt), *dir(FinishedCallback), *dir(TimeoutCallback)}
 _HINTED = 0.7
-"""How much alike a name must be to be asked about, where something is missing in any case."""
+"""How similar a name must be for a "did you mean", when a method is missing in any case."""
 _SURELY_MEANT = 0.86
-"""How much alike it must be to be refused for its name alone; helpers called `finish` or `init_batch` are not."""
+"""How similar a name must be to be refused for that alone; helpers named `finish` or `init_batch` are not."""
 
 
 def check_parallelism(what: str, count: int, *, least: int = 1) -> None:
@@ -34,7 +34,7 @@ def check_parallelism(what: str, count: int, *, least: int = 1) -> None:
 
 
 def check_shard_count(topology_id: str, count: int) -> int:
-    """Returns how many shards a topology has; the name of each has to be valid, too."""
+    """Returns a topology's number of shards; the name of each shard has to be valid too."""
     if not is_whole(count, 1, SHARDS_MAX):
         raise TopologyError(f"shards of topology {topology_id!r} is {count!r}; give an integer from 1 to {SHARDS_MAX}")
     longest = NAME_LENGTH_MAX - len(f".{count - 1}")
@@ -49,14 +49,14 @@ def check_shard_count(topology_id: str, count: int) -> int:
 
 
 def check_message_timeout(seconds: float) -> float:
-    """Returns the seconds; refuses what is not a finite number above 0."""
+    """Returns the seconds; refuses anything but a finite number above 0."""
     if not is_number(seconds) or not 0 < seconds < float("inf"):
         raise TopologyError(f"message timeout is {seconds!r}; give a number of seconds above 0")
     return float(seconds)
 
 
 def check_is_a(kind: type[ComponentGraph], topology: object, other_way: str) -> None:
-    """Refuses a topology of another kind than this function runs."""
+    """Refuses a topology of another kind than the calling function runs."""
     if not isinstance(topology, kind):
         raise TopologyError(
             f"the topology is a {type(topology).__name__}, but this function runs a {kind.__name__}; {other_way}"
@@ -94,10 +94,10 @@ def check_graph(components: Sequence[Component]) -> None:
 
 
 def in_flow_order(components: Sequence[Component]) -> list[Component]:
-    """Returns the components, each after those it subscribes to.
+    """Returns the components, each after the components to which it subscribes.
 
     Raises:
-        TopologyError: they form a cycle.
+        TopologyError: the components form a cycle.
     """
     sorter = TopologicalSorter({c.component_id: sorted({s.upstream_id for s in c.subscriptions}) for c in components})
     try:
@@ -109,7 +109,7 @@ def in_flow_order(components: Sequence[Component]) -> list[Component]:
 
 
 def check_states(components: Sequence[Component]) -> None:
-    """Refuses state outside committers, state that two components declare, and keys that no input holds."""
+    """Refuses state outside committers, state that two components declare, and prefetched keys that no input has."""
     owners: dict[str, str] = {}
     by_id = {component.component_id: component for component in components}
     for component in components:
@@ -147,7 +147,7 @@ def _check_subscription(component: Component, upstream_id: str, stream_id: str, 
 
 
 def check_takes_tuples(component: Component) -> None:
-    """Refuses a bolt of a plain topology that takes records: there a tuple is acked, which only a `Tuple` can be."""
+    """Refuses a bolt of a plain topology that takes records: there tuples are acked, which takes a `Tuple`."""
     record_class = None if component.master_id else record_class_taken(component.spec)
     if record_class is not None:
         raise TopologyError(
@@ -157,10 +157,10 @@ def check_takes_tuples(component: Component) -> None:
 
 
 def check_methods(component: Component) -> None:
-    """Refuses a batch bolt that would ignore its tuples, or do nothing at the end of a batch although it is meant to.
+    """Refuses a batch bolt that would ignore its tuples, or unintentionally do nothing at the end of a batch.
 
-    `BaseBatchBolt` does nothing where a name is misspelled, so the message names a method that is spelled much alike.
-    Every other kind of bolt leaves `execute` abstract, so Python itself refuses to make one without it.
+    With a misspelled name the methods of `BaseBatchBolt` do nothing, so the message names a method with a similar name.
+    In every other kind of bolt `execute` is abstract, so Python itself refuses to make one without it.
     """
     bolt = component.spec
     if not isinstance(bolt, BaseBatchBolt):
@@ -190,7 +190,7 @@ def _overrides(bolt: BaseBatchBolt, method: str) -> bool:
 
 
 def _meant(bolt: BaseBatchBolt, *methods: str) -> str:
-    """Returns what to ask of a bolt that overrides none of the methods; "" if nothing of it looks like one."""
+    """Returns a hint for a bolt that overrides none of the methods; "" if it has no method of a similar name."""
     for base in type(bolt).__mro__:
         for method in methods:
             if base not in BaseBatchBolt.__mro__ and method in vars(base):
@@ -200,7 +200,7 @@ def _meant(bolt: BaseBatchBolt, *methods: str) -> str:
 
 
 def _near_miss(bolt: BaseBatchBolt, methods: tuple[str, ...], least: float) -> tuple[str, str] | None:
-    """Returns the name of a method that overrides nothing of txbatch's, and which of the methods it is most like."""
+    """Returns a method that overrides none of txbatch's, and the given method with the most similar name."""
     names = {name for base in type(bolt).__mro__ for name, value in vars(base).items() if callable(value)}
     pairs = [(SequenceMatcher(None, *pair).ratio(), pair) for pair in product(sorted(names - _FRAMEWORK), methods)]
     likeness, found = max(pairs, default=(0.0, None))

@@ -1,8 +1,8 @@
-"""Describes a topology in stored text, so that the next start can report what has changed.
+"""Describes a topology in stored text, so that the next start can report changes.
 
 The text is one line of JSON, readable for anybody who looks into Redis. Most changes between runs are allowed and only
-reported. A state that is no longer declared, or is declared with other types, must be accepted: what the store holds
-stays as it was, while later writes go elsewhere or have another meaning.
+reported. The user must accept a state that is no longer declared, or is declared with other types: the stored data
+stays unchanged, while later writes go elsewhere or have another meaning.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class TopologyChange:
 
     Attributes:
         said: changes that are allowed and only reported.
-        states: changes of states that may have been written before, which the user has to accept.
-        shards: how many shards had its state before, and have it now, if that has changed, which nobody can accept.
+        states: changes of states that may have data, which the user has to accept.
+        shards: the number of shards before and now, if it has changed; such a change cannot be accepted.
     """
 
     said: tuple[str, ...] = ()
@@ -62,12 +62,12 @@ def described(topology: Topology) -> str:
 
 
 def fingerprint_of(description: str) -> str:
-    """Returns 16 hexadecimal digits that tell a description from any other."""
+    """Returns 16 hexadecimal digits that identify a description."""
     return f"{digest64(description.encode()):016x}"
 
 
 def changes(stored: str, given: str) -> TopologyChange:
-    """Compares two descriptions; if one cannot be read, that is the change, and it has to be accepted."""
+    """Compares two descriptions; an unreadable one is itself a change that has to be accepted."""
     if stored == given:
         return TopologyChange()
     try:
@@ -85,7 +85,7 @@ def changes(stored: str, given: str) -> TopologyChange:
 
 
 def states_of(description: str) -> set[str]:
-    """Returns the names of the states in a description; none if it cannot be read, which `changes` reports."""
+    """Returns the names of the states in a description; empty if it is unreadable, which `changes` reports."""
     try:
         return set(json.loads(description)["states"])
     except (ValueError, TypeError, KeyError):
@@ -93,7 +93,7 @@ def states_of(description: str) -> set[str]:
 
 
 def summary(description: str) -> str:
-    """Returns a short form of a description for readers; the text itself if it cannot be parsed."""
+    """Returns a short form of a description for people; the text itself if it cannot be parsed."""
     try:
         found = json.loads(description)
         parts = [_short(name, each) for name, each in found["components"].items()]
@@ -119,7 +119,7 @@ def check_topology(
         The changes, one sentence each.
 
     Raises:
-        StateRefusedError: something was committed, a state was removed or has other types, and the user has not
+        StateRefusedError: transactions were committed, a state was removed or has other types, and the user has not
             accepted that.
     """
     if change.shards is not None and committed_txid:
@@ -159,7 +159,7 @@ def _of_component(component: Component) -> dict[str, Any]:
 
 
 def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
-    """Returns a state as text; what most states do not have is left out, so that their text stays as it was."""
+    """Returns a state's declaration; rare properties are left out, so that most states keep their earlier text."""
     handle = declared.template if isinstance(declared, StateFamily) else declared
     described: dict[str, Any] = {
         "kind": handle.kind.value,
@@ -181,7 +181,7 @@ def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
 
 
 def _of_kind(kind: str, before: Described, after: Described) -> list[str]:
-    """Returns what was added, what was removed, and which parts of the rest differ."""
+    """Returns sentences on added and removed items, and on differing parts of the others."""
     sentences = [f"{kind} {name!r} was removed" for name in before if name not in after]
     sentences += [f"{kind} {name!r} is new" for name in after if name not in before]
     for name in before.keys() & after.keys():
@@ -195,8 +195,8 @@ def _of_kind(kind: str, before: Described, after: Described) -> list[str]:
 
 def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     parts = {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
-    parts.discard("planned")  # who chose a number changes nothing
-    if "tasks" in parts:  # usually the parallelism was changed, and the number of tasks follows it
+    parts.discard("planned")  # it does not matter who chose the number
+    if "tasks" in parts:  # usually the parallelism was changed, and with it the number of tasks
         parts.discard("parallelism")
     return sorted(parts)
 
@@ -218,6 +218,6 @@ def _text(value: Any) -> str:
 
 
 def _input_text(stored: str) -> str:
-    """Returns an input as readers name it; its grouping is stored as the repr that tells it from any other."""
+    """Returns an input for display; its grouping is stored as a repr, which identifies it."""
     source, colon, grouping = stored.partition(": ")
     return source + colon + grouping_in_words(grouping)

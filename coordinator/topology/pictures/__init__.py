@@ -1,4 +1,4 @@
-"""Pictures of topologies: one model, and what it looks like as text, Mermaid and HTML. Pure.
+"""Pictures of topologies: one model, and its rendering as text, Mermaid and HTML. Pure.
 
-The rooms that know topologies and plans make the model; nothing here does.
+`picture_maker` makes the model from a topology or its description; facts of a plan are added elsewhere.
 """

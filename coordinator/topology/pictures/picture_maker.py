@@ -1,6 +1,6 @@
-"""Makes the picture of a topology: as it was built, or from its stored description for readers that lack the topology.
+"""Makes the picture of a topology, from the topology itself or from its stored description.
 
-The description has no class names, no fields of streams and no plan, so a picture made from it has none either. Pure.
+The description has no class names, no fields of streams and no plan, so neither has a picture made from it. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS = ("spout", "bolt", "committer")
 
 
 class PicturedGraph(Protocol):
-    """A topology of either kind, as far as a picture shows it."""
+    """The parts of a topology, of either kind, that a picture shows."""
 
     @property
     def topology_id(self) -> str: ...
@@ -39,9 +39,9 @@ class PicturedGraph(Protocol):
 
 
 def picture_of(topology: PicturedGraph, handed_over: Iterable[tuple[str, str]] = ()) -> TopologyPicture:
-    """Returns the picture of a topology, without what only a plan knows.
+    """Returns the picture of a topology, without facts from a plan.
 
-    `handed_over` has (emitting component, receiving component) of the subscriptions that need no shuffle.
+    `handed_over` has (emitting component, receiving component) for subscriptions without a shuffle.
     """
     in_memory, keys = frozenset(handed_over), Keys(topology.topology_id)
     shard_count: int = getattr(topology, "shard_count", 1)  # a plain topology keeps no state
@@ -59,12 +59,12 @@ def picture_of(topology: PicturedGraph, handed_over: Iterable[tuple[str, str]] =
 
 
 def html_picture(topology: PicturedGraph) -> str:
-    """Returns the picture of a topology as a notebook shows it."""
+    """Returns the picture of a topology as HTML for a notebook."""
     return html_of(picture_of(topology))
 
 
 def class_name(thing: Any) -> str:
-    """Returns the name of an object's class, as its module calls it; of one made of functions, the user's line."""
+    """Returns the name of an object's class in its module; for an object made of functions, the user's line."""
     if isinstance(thing, MadeOfFunctions) and thing.made_at:
         return one_line(_FOLDERS.sub("", thing.made_at), _NAME_LIMIT)
     return one_line(type(thing).__qualname__.rpartition("<locals>.")[2], _NAME_LIMIT)
@@ -106,7 +106,7 @@ def _state(handle: DeclaredState, keys: Keys, shard_count: int) -> PicturedState
 
 
 def held_in_words(kind: StateKind, field: str, value: str) -> str:
-    """Returns what a state of this kind holds, as in "str -> int"; field and value are the names of their types."""
+    """Returns the content of a state of this kind, such as "str -> int"; field and value are names of types."""
     match kind:
         case StateKind.HASH:
             return f"{field} -> {value}"
@@ -120,7 +120,7 @@ def held_in_words(kind: StateKind, field: str, value: str) -> str:
 
 
 def picture_of_description(topology_id: str, description: str) -> TopologyPicture | None:
-    """Returns the picture of a topology, None if its description, perhaps of another version, cannot be read."""
+    """Returns the picture of a topology, None if its description, perhaps from another version, is unreadable."""
     try:
         found = json.loads(description)
         components: dict[str, Any] = found["components"]
@@ -144,7 +144,7 @@ def _input(text: str) -> tuple[str, str, str]:
 
 
 def _flow_order(inputs: Mapping[str, list[tuple[str, str, str]]]) -> list[str]:
-    """Returns the components so that each stands after those it hears, and by name where that leaves a choice."""
+    """Returns the components, each after the components to which it subscribes, otherwise ordered by name."""
     order: list[str] = []
     left = sorted(inputs)
     while left:

@@ -12,7 +12,7 @@ _INDENT = "  "
 
 
 def text_of(picture: TopologyPicture) -> str:
-    """Returns the picture as lines: each place with its components, what each hears, and what it writes."""
+    """Returns the picture as lines: each place with its components, their subscriptions and states."""
     groups = picture.groups or (PicturedPlace("", "", tuple(node.component_id for node in picture.nodes)),)
     nodes = {node.component_id: node for node in picture.nodes}
     lines = [f"{picture.topology_id}: {picture.headline}"]
@@ -50,7 +50,7 @@ def _lines_of(node: Node, heard: Sequence[Edge], widths: Sequence[int]) -> Itera
 
 _SHAPES = {"spout": ("([", "])"), "bolt": ("[", "]"), "committer": ("[[", "]]")}
 _ESCAPES = str.maketrans({character: f"#{ord(character)};" for character in '#&<>"`'})
-"""Mermaid's own form of character references; every label is quoted, so nothing else has a meaning in it."""
+"""Mermaid's syntax of character references; every label is quoted, so nothing else has a meaning in it."""
 
 
 def mermaid_of(picture: TopologyPicture) -> str:

@@ -1,4 +1,4 @@
-"""What a picture of a topology shows: its components, who hears whom, and what runs together."""
+"""The model of a picture of a topology: components, subscriptions, and groups that run together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from state.printable import counted
 
 @dataclass(frozen=True, slots=True)
 class PicturedState:
-    """A state that a committer writes; it holds the declared types, such as "str -> int"."""
+    """A state that a committer writes; `holds` has the declared types, such as "str -> int"."""
 
     name: str
     key: str
@@ -34,7 +34,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A subscription of the target; one in memory hands tuples over within a task, without a shuffle."""
+    """A subscription of the target; with `in_memory`, tuples are handed over within a task, without a shuffle."""
 
     source: str
     target: str
@@ -57,7 +57,7 @@ class PicturedPlace:
     name: str  # such as "stage 1"
     phase: str  # "processing" or "commit"; "" where there are no phases
     members: tuple[str, ...]
-    details: tuple[str, ...] = ()  # what else runs there or holds for it, such as "1 acker"
+    details: tuple[str, ...] = ()  # further facts about the place, such as "1 acker"
 
     @property
     def label(self) -> str:
@@ -66,14 +66,14 @@ class PicturedPlace:
 
 @dataclass(frozen=True, slots=True)
 class TopologyPicture:
-    """A topology as it is shown.
+    """The picture of a topology.
 
     Attributes:
         kind: "transactional" or "plain".
         nodes: in flow order.
-        edges: in the order of the components that hear.
-        groups: what runs where, in order; empty if it was not planned.
-        facts: sentences about the whole.
+        edges: in the order of the subscribing components.
+        groups: the places and their components, in order; empty without a plan.
+        facts: sentences about the whole topology.
     """
 
     topology_id: str

@@ -1,4 +1,4 @@
-"""Plans a topology: its tasks, where and in which stage each runs, and to which neighbours it is wired.
+"""Plans a topology: its tasks, the place and stage where each runs, and its neighbours.
 
 Pure functions of a topology and an engine's size. Nothing here runs a task.
 """

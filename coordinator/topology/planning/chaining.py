@@ -1,16 +1,15 @@
 """Decides which components run as one: in one Spark task, handing tuples over in memory.
 
-A *chain* is a head and the components chained to it, all with as many tasks as the head: task k of each runs where
-task k of the head runs. A component is chained if everything it hears is emitted inside one chain and could just as
-well stay on the emitter's side:
+A *chain* is a head and the components chained to it, all with as many tasks as the head: task k of each runs where task
+k of the head runs. A component is chained if all its input is emitted inside one chain and may stay with the emitter:
 
-* it has as many tasks as the component it hears, and hears it by shuffle, none or local-or-shuffle; with one task
+* it has as many tasks as the component upstream, and subscribes by shuffle, none or local-or-shuffle; with one task
   each, by any grouping, since there is no choice;
-* this holds for all of its subscriptions, and all lead into the same chain;
-* it belongs to the processing phase, and neither it nor a component it hears has disabled chaining.
+* this is true of all its subscriptions, and all lead into the same chain;
+* it belongs to the processing phase, and neither it nor a component upstream has disabled chaining.
 
-What enters a chain from outside therefore enters at its head, so chains form no cycle. The commit phase has no
-chains: its components run in another job, or on the shuffled frames of this one.
+Therefore tuples from outside enter a chain only at its head, so chains form no cycle. The commit phase has no chains:
+its components run in another job, or on the shuffled frames of this one.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from coordinator.topology.building.component import Component
 from coordinator.topology.building.topology import ComponentGraph
 
 Chain = tuple[str, ...]
-"""Component ids in flow order, the head first; many chains have no other."""
+"""Component ids in flow order, the head first; many chains have only a head."""
 _LEAVE_IT_OPEN = (ShuffleGrouping(), NoneGrouping(), LocalOrShuffleGrouping())
-"""Groupings that leave it to us which task receives a tuple; a user's subclass is not equal to any of them."""
+"""Groupings that let txbatch choose the receiving task; a user's subclass is not equal to any of these."""
 HandOvers = frozenset[tuple[str, str]]
 """(emitting component, receiving component) of all subscriptions inside chains."""
 
 
 def chains_of(topology: ComponentGraph, left_out: Collection[str]) -> list[Chain]:
-    """Returns the chains of a topology; together they hold each component that is not left out, once (driver)."""
+    """Returns the chains of a topology; each component that is not left out is in exactly one (driver)."""
     members: dict[str, list[str]] = {}
     head_of: dict[str, str] = {}
     for component in topology.components:
@@ -46,7 +45,7 @@ def chains_of(topology: ComponentGraph, left_out: Collection[str]) -> list[Chain
 
 
 def unchained(topology: ComponentGraph, left_out: Collection[str]) -> list[Chain]:
-    """Returns a chain of its own for each component that is not left out."""
+    """Returns a separate chain for each component that is not left out."""
     return [(c.component_id,) for c in topology.components if c.component_id not in left_out]
 
 
@@ -63,9 +62,9 @@ def hand_overs(topology: ComponentGraph, chains: Sequence[Chain]) -> HandOvers:
 
 
 def chained_wirings(wirings: Mapping[int, TaskWiring], hand_overs: HandOvers) -> dict[int, TaskWiring]:
-    """Returns the wirings with each task of a chain wired to its counterparts in it, and to no other of their tasks.
+    """Returns the wirings; within a chain each task is wired only to its counterparts of the same index.
 
-    Tasks outside the chain, above or below, are heard and notified as in a topology without chains.
+    Tasks outside the chain, upstream or downstream, are wired as in a topology without chains.
     """
     return {task: _chained(wiring, wirings, hand_overs) for task, wiring in wirings.items()}
 
@@ -105,7 +104,7 @@ def _chained(wiring: TaskWiring, wirings: Mapping[int, TaskWiring], hand_overs: 
 
 
 def _chain_to_join(topology: ComponentGraph, component: Component, head_of: dict[str, str]) -> str | None:
-    """Returns the head of the chain that a component joins, None if it begins its own."""
+    """Returns the head of the chain that a component joins, None if it begins a chain."""
     heads = {head_of.get(subscription.upstream_id) for subscription in component.subscriptions}
     if len(heads) != 1 or not component.may_chain:
         return None
@@ -121,9 +120,9 @@ def _chain_to_join(topology: ComponentGraph, component: Component, head_of: dict
 def levels_of(
     topology: ComponentGraph, chains: Sequence[Chain], committing: Collection[str] = frozenset()
 ) -> dict[str, int]:
-    """Returns the length of each component's longest path within its own phase; the members of a chain share theirs.
+    """Returns the length of each component's longest path within its phase; all members of a chain have the same.
 
-    A component in no chain is its own; `committing` are those of the commit phase.
+    A component outside chains counts alone; `committing` has the components of the commit phase.
     """
     head_of = {component_id: chain[0] for chain in chains for component_id in chain}
     levels: dict[str, int] = {}
@@ -141,7 +140,7 @@ def levels_of(
 def tasks_by_level(
     chains: Sequence[Chain], levels: Mapping[str, int], tasks_of: Mapping[str, tuple[int, ...]]
 ) -> dict[int, list[int]]:
-    """Returns level -> the tasks that have partitions there: those of all components but the ones chained to a head."""
+    """Returns level -> tasks with partitions there: of all components except those chained to a head."""
     chained = {component_id for chain in chains for component_id in chain[1:]}
     found: dict[int, list[int]] = {}
     for component_id, level in levels.items():

@@ -17,16 +17,16 @@ def dumps(spec: Any) -> bytes:
     class that a notebook has redefined travels by value, as on Spark.
 
     Raises:
-        Exception: the component does not pickle: whatever the pickler or user code raises.
+        Exception: the component does not pickle; the error of the pickler or of user code.
     """
     try:
         return pickle.dumps(spec, pickle.HIGHEST_PROTOCOL)
-    except Exception:  # noqa: BLE001 - pickling runs user code; its error is raised again if it is not this pickler's
+    except Exception:  # noqa: BLE001 - pickling runs user code, whose own error the second pickler raises again
         return dumps_by_value(spec)
 
 
 def dumps_by_value(spec: Any) -> bytes:
-    """Pickles together with all code that no other process could import."""
+    """Pickles a component together with all code that no other process could import."""
     packed: bytes = cloudpickle.dumps(spec)
     return packed
 

@@ -1,4 +1,4 @@
-"""Plans a transactional topology as a chain of stages: where each task runs, and which way frames travel.
+"""Plans a transactional topology as a chain of stages: where each task runs, and how frames travel.
 
 Tasks are numbered from 1 over all components; a task's number is its `task_id`. The level of a processing component is
 the length of its longest path from the spout; levels run in stages 0..L. Stage L+1 holds the acker tasks and the first
@@ -32,7 +32,7 @@ from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(TaskPlan):
-    """Everything the engine ships once and every task reads.
+    """The plan, which the engine ships once and every task reads.
 
     Attributes:
         chain: processing stages, then the stage of ackers and first committers, then deeper ones. Ackers carry no
@@ -41,8 +41,8 @@ class Plan(TaskPlan):
         meeting_stage: index of the stage that holds the ackers.
         emitter_tasks: task ids of the spout.
         commit_tasks: task ids of the commit phase.
-        has_independent_batches: whether a batch can be emitted before the one below it; not from partitions.
-        component_order: component ids in flow order, as composed writes are ordered.
+        has_independent_batches: whether a batch can be emitted before the one below it; False for partitioned spouts.
+        component_order: component ids in flow order, the order of composed writes.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
         letter_limits: how many dead letters the topology may keep.
@@ -67,7 +67,7 @@ class Plan(TaskPlan):
         return self.acker_tasks[txid % len(self.acker_tasks)]
 
     def outline(self) -> list[str]:
-        """Returns a line for each stage: its components with their numbers of tasks, those of a chain joined by +."""
+        """Returns a line for each stage: its components with their numbers of tasks; chained ones are joined by +."""
         chain_of = {chain[0]: chain for chain in self.chains}
         lines = []
         for stage in self.stages:
@@ -76,7 +76,7 @@ class Plan(TaskPlan):
         return lines
 
     def processing_tasks(self) -> dict[int, tuple[str, int]]:
-        """Returns task id -> (component, task index), of every task that reports to an acker."""
+        """Returns task id -> (component, task index), for every task that reports to an acker."""
         return {
             task: (wiring.component_id, wiring.task_index)
             for task, wiring in self.wirings.items()
@@ -88,9 +88,9 @@ class Plan(TaskPlan):
         return bool(self.commit_tasks) and self.meeting_stage == len(self.stages) - 1
 
     def is_one_partition(self) -> bool:
-        """Returns whether a wave needs no shuffle to be processed, and committed early.
+        """Returns whether a wave needs no shuffle for processing and early commit.
 
-        One chain in one partition is all there is above a flat commit phase, and neither the ackers nor a committer
+        Above a flat commit phase there is then only one chain in one partition, and neither the ackers nor a committer
         have tasks in several partitions, which could run at the same time.
         """
         if self.meeting_stage != 1 or len(self.stages) != 2 or len(self.stages[0].partitions) != 1:
@@ -101,7 +101,7 @@ class Plan(TaskPlan):
         return len(spread) == len({component_id for component_id, _ in spread})
 
     def meeting_partitions(self, *, with_commit: bool) -> list[int]:
-        """Returns the partitions of the meeting stage that run in job 1: ackers, and committers that run early."""
+        """Returns the partitions of the meeting stage in the wave's job: ackers, and committers that run early."""
         return self.acker_partitions() + (self.commit_partitions() if with_commit else [])
 
     def commit_partitions(self) -> list[int]:
@@ -116,14 +116,14 @@ class Plan(TaskPlan):
 
 
 def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True) -> Plan:
-    """Plans a checked topology; raises what `pickle_spec` does.
+    """Plans a checked topology; raises the errors of `pickle_spec`.
 
     Args:
-        topology: to plan.
+        topology: the topology to plan.
         pickle_spec: pickles the components.
         worker_count: number of workers that share the executors, so that local-or-shuffle groupings know their
             neighbours; 0 if placement is not known in advance, as on Spark.
-        is_chained: whether components may run as one; False for an engine that runs each task by itself.
+        is_chained: whether components may be chained; False for an engine that runs each task by itself.
     """
     tasks_of = number_tasks(topology)
     acker_tasks = tasks_of[ACKER_COMPONENT]

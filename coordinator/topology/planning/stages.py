@@ -1,13 +1,13 @@
 """The stages that a wave passes through on Spark, how frames travel from one to the next, and the tasks in them.
 
-A stage's tasks are spread over its partitions: one each, or several where there are more tasks than slots. A *slot* is
-room for one task of Spark to run: a core of an executor. What Spark does for each of its tasks (sending it, starting
-its worker on it, reading a shuffle, reporting) costs more than a small transaction does, so a stage gets at most as
-many partitions as there are slots, and each runs its tasks one after the other. Nothing else changes: tasks keep their
-ids, groupings, counts, edges and reports, so a run with other slots does and stores the same.
+A stage's tasks are spread over its partitions: one each, or several if there are more tasks than slots. A *slot* is
+room for one Spark task: a core of an executor. Spark's overhead per task (sending it, starting its worker, reading a
+shuffle, reporting) costs more than a small transaction, so a stage gets at most as many partitions as there are slots,
+and each runs its tasks one after the other. Nothing else changes: tasks keep their ids, groupings, counts, edges and
+reports, so the number of slots changes no result.
 
-A stage receives frames for its own tasks and for tasks of deeper stages; the latter are carried through by one of its
-partitions.
+A stage receives frames for its own tasks and for tasks of deeper stages; one of its partitions carries the latter
+through.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StageChain:
     idle_tasks: frozenset[int] = frozenset()
 
     def routes_into(self, stage_index: int) -> dict[int, int]:
-        """Returns target -> partition of a stage, for the frames that the stage above sends into it.
+        """Returns target -> partition of a stage, for the frames from the stage above.
 
         Frames for the driver are carried too. The index after the last stage stands for the driver itself, which has
         only partition 0.
@@ -74,15 +74,15 @@ class StageChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TaskPlan:
-    """The tasks of a topology: wired to their neighbours, and arranged in stages.
+    """The tasks of a topology, wired to their neighbours and arranged in stages.
 
     Attributes:
         topology_id: names the topology.
         chain: the stages, in order.
-        wirings: task id -> wiring, of all tasks but the ackers.
+        wirings: task id -> wiring, of all tasks except ackers.
         acker_tasks: task ids of the ackers.
-        chains: the components that are chained, in flow order; the components of one chain together.
-        slots: how many tasks of Spark run at a time; None if that is not known.
+        chains: the chains, in flow order.
+        slots: how many Spark tasks run at a time; None if unknown.
     """
 
     topology_id: str
@@ -98,15 +98,15 @@ class TaskPlan:
         return self.chain.stages
 
     def chained_to(self, head_task: int) -> tuple[int, ...]:
-        """Returns the tasks that run after a task in its partition, in their order."""
+        """Returns the tasks that run after a head task in its partition, in order."""
         head = self.wirings[head_task]
         chain = next((chain for chain in self.chains if chain[0] == head.component_id), ())
         return tuple(head.tasks_of[component_id][head.task_index] for component_id in chain[1:])
 
     def in_slots(self, slot_count: int | None) -> Self:
-        """Returns the plan with at most `slot_count` partitions in each stage; None leaves one for each task (driver).
+        """Returns the plan with at most `slot_count` partitions in each stage; None keeps one per task (driver).
 
-        The ackers have partitions of their own, because the job of the commit phase does not run them.
+        Ackers get separate partitions, because the job of the commit phase does not run them.
         """
         if slot_count is None:
             return self
@@ -119,5 +119,5 @@ class TaskPlan:
 
 
 def _dealt(tasks: Sequence[int], slot_count: int) -> tuple[tuple[int, ...], ...]:
-    """Returns the tasks of each partition: dealt in turn, so each gets its share of every component."""
+    """Returns the tasks of each partition, assigned round robin, so each gets its share of every component."""
     return tuple(tuple(tasks[first::slot_count]) for first in range(min(slot_count, len(tasks))))

@@ -1,4 +1,4 @@
-"""Numbers the tasks of any topology, places them, and wires each to its neighbours."""
+"""Numbers the tasks of any topology, assigns them to workers, and wires each to its neighbours."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ SPEC_LIMIT_BYTES = 8 * 1024 * 1024
 
 
 def spec_pickler(dumps: Callable[[Any], bytes]) -> PickleSpec:
-    """Makes the function that pickles a topology's components (driver, once an engine).
+    """Makes the function that pickles a topology's components (driver, once per engine).
 
-    The function is called once for each component, task hook and custom grouping, before any txid is issued. It raises
+    The function is called once per component, task hook and custom grouping, before any txid is issued. It raises
     `TopologyError` for an object that does not pickle, or whose pickle is larger than `SPEC_LIMIT_BYTES`.
 
     Args:
@@ -74,8 +74,8 @@ def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
 def executors_of(topology: ComponentGraph, tasks_of: Mapping[str, tuple[int, ...]]) -> dict[int, int]:
     """Returns task id -> executor number, counted from 1 over all components; each acker has its own executor.
 
-    The tasks of a component are divided among its executors in contiguous ranges, the longer ones first. Only an engine
-    with its own workers needs this: Spark places partitions as it pleases.
+    The tasks of a component are divided among its executors in contiguous ranges, longer ranges first. Only an engine
+    with its own workers needs this: Spark places partitions itself.
 
     Source: org.apache.storm.utils.Utils.partitionFixed, as nimbus computes executors.
     """
@@ -109,7 +109,7 @@ def make_wirings(
     pickle_spec: PickleSpec,
     worker_of: Mapping[int, int] | None = None,
 ) -> dict[int, TaskWiring]:
-    """Returns task id -> wiring, of all tasks but the ackers; raises what `pickle_spec` does.
+    """Returns task id -> wiring, of all tasks except ackers; raises the errors of `pickle_spec`.
 
     Without `worker_of`, task id -> worker, placement is not known in advance.
     """
@@ -156,7 +156,7 @@ def make_wirings(
 def _localised(
     streams: Mapping[str, OutputStream], task: int, worker_of: Mapping[int, int]
 ) -> Mapping[str, OutputStream]:
-    """Returns the streams of an emitting task with local-or-shuffle groupings that know the targets on its worker."""
+    """Returns the streams of an emitting task; local-or-shuffle groupings get the positions on its worker."""
 
     def subscribed(subscriber: Subscriber) -> Subscriber:
         if not isinstance(subscriber.grouping, LocalOrShuffleGrouping):
@@ -175,7 +175,7 @@ def _localised(
 def _coordination(
     topology: ComponentGraph, component: Component, tasks_of: dict[str, tuple[int, ...]]
 ) -> Coordination | None:
-    """Returns the component's place in its sub-topology, None if it belongs to none."""
+    """Returns the component's place in its sub-topology, None outside one."""
     master_id = component.master_id
     if master_id is None:
         return None

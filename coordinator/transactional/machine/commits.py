@@ -1,12 +1,12 @@
 """The commit order of a run; read it from top to bottom. Pure.
 
-1. The lowest processed attempts become a group, if no other is on its way, and its committers run (`start_next`).
-2. Their reports say which prefix of the group is good (`executed`). What failed is retried with all that follows it; a
-   prefix that was not composed alone runs again; a good one goes to the store in one atomic step (`_publish`).
+1. The lowest processed attempts become a group, if no other is in its commit phase; its committers run (`start_next`).
+2. Their reports show which prefix of the group is good (`executed`). A failed attempt is retried with all later ones; a
+   good prefix runs again if its changes cannot be told apart, else one atomic step publishes it (`_publish`).
 3. The store has published it (`published`), or refused it and changed nothing (`refused`).
-4. `Releases` waits until it is as durable as the run requires; then the spout's committer is notified.
+4. `Releases` waits until the commit is as durable as the run requires; then the spout's committer is notified.
 
-Below that is what happens out of turn: a crash, a failure by hand, and what takes too long.
+Events out of turn follow at the end: a crash, a failure by hand, a phase that takes too long.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class CommitPhase:
     """The group in its commit phase.
 
     Attributes:
-        attempts: those for which the commit phase currently runs.
-        asked: how many there were at first.
-        started_s: when it began, or was last found to take too long.
-        early: what it has reported, if it ran in the wave's job: the engine runs nothing for it.
-        publish: what was sent to the store and is not answered yet.
+        attempts: the attempts whose commit phase currently runs.
+        asked: the group's size at first.
+        started_s: when the phase began, or was last found overdue.
+        early: the group's reports, if it ran in the wave's job; the engine then runs nothing more for it.
+        publish: the commit sent to the store and not answered yet.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -63,9 +63,9 @@ class Commits:
     """Commits one group after another; at most one is in its commit phase.
 
     Args:
-        books: of the run.
-        failures: handles what fails.
-        releases: takes over what is committed.
+        books: the run's books.
+        failures: handles failed attempts.
+        releases: takes over committed transactions.
 
     Attributes:
         phase: the group in its commit phase, None if there is none.
@@ -77,9 +77,9 @@ class Commits:
         options = books.options
         self._target_s = options.commit_target_s or 0.0
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM, self._target_s)
-        self._stall_s = 0.0  # of the last warning
+        self._stall_s = 0.0  # the stall that was last warned of
         self._composed = True
-        self._bad_records, self._tuples = BadRecords(), 0  # committed; counted if they are limited
+        self._bad_records, self._tuples = BadRecords(), 0  # of committed batches; only with a limit
         self.phase: CommitPhase | None = None
         self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
 
@@ -105,9 +105,9 @@ class Commits:
             yield StartCommit(transactions.wave_of(attempts), attempts, self._composed)
 
     def _within_fraction(self, attempts: Attempts) -> tuple[Attempts, Failure | None]:
-        """Returns those that may commit while not too many records are bad, or why the first of them ends the run.
+        """Returns the attempts that keep bad records within the limit, or why the first attempt ends the run.
 
-        Nothing of that one is committed: the next run reads it again.
+        That attempt is not committed: the next run reads its batch again.
         """
         fraction = self._books.options.max_bad_fraction
         if fraction is None:
@@ -132,10 +132,10 @@ class Commits:
         is_current = self._books.transactions.is_current
         self.early.keep(group for group in executed if all(map(is_current, group.attempts)))
 
-    # 2. What its committers have reported
+    # 2. What the group's committers have reported
 
     def judge_early(self) -> Iterator[Decision]:
-        """Judges a group that ran with its wave; called last in a turn, so that the wave it starts runs meanwhile."""
+        """Judges a group that ran with its wave; called last in a turn, while the turn's new wave already runs."""
         if self.phase is not None and self.phase.early is not None:
             yield from self.executed(self.phase.early)
 
@@ -185,20 +185,20 @@ class Commits:
         books, republished, last = self._books, self._republished(step.attempts), step.attempts[-1].txid
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         number = None if republished is None else republished.batch_number
-        # the next batch begins as if nothing had been republished
+        # the spout's next batch begins as if nothing had been republished
         positions = books.positions.uncommitted() if number is None else {last: books.metadata.carried_to(last)}
         metadata = books.metadata.commit_changes(last, positions, books.transactions.notes(), republished_number=number)
         notified_txid = self._releases.notified_txid
         return Publish(step.attempts, step.write_set, metadata, notified_txid, republished=republished, reports=reports)
 
     def _republished(self, attempts: Attempts) -> Republication | None:
-        """Returns what a group publishes again, which then is its only transaction."""
+        """Returns the batch that a group republishes; it is then the group's only transaction."""
         return self._books.transactions[attempts[-1].txid].republished
 
     # 3. What the store has answered
 
     def published(self, published: Published) -> Iterator[Decision]:
-        """Takes down that the store has committed what was sent, and forgets it."""
+        """Records that the store has committed the group, and forgets the group."""
         books, (phase, publish) = self._books, self._answered()
         books.now_s = published.now_s
         books.metadata.committed(publish.attempts[-1].txid, publish.metadata)
@@ -226,7 +226,7 @@ class Commits:
         return phase, phase.publish
 
     def _learn(self, asked: int, publish: Publish, published: Published) -> None:
-        """Learns how large groups may be from a commit; the group had `asked` transactions at first."""
+        """Learns from a commit how large groups may be; the group had `asked` transactions at first."""
         self._size.published(
             asked=asked,
             published=len(publish.attempts),
@@ -237,7 +237,7 @@ class Commits:
         self._warn_of_stall(publish, published)
 
     def _warn_of_stall(self, publish: Publish, published: Published) -> None:
-        """Warns of a transaction that alone keeps the server busy for too long; again once the time has doubled."""
+        """Warns of a single transaction that keeps the server busy for too long; again once its time doubles."""
         call_s, operations, attempt = published.call_s, publish.write_set.operations(), publish.attempts[0]
         is_large = operations >= FEW_OPERATIONS or published.byte_count > GROUP_BYTES_AIM
         if len(publish.attempts) > 1 or not is_large or not 0 < self._target_s < call_s or call_s < 2 * self._stall_s:
@@ -268,7 +268,7 @@ class Commits:
         yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)
 
     def failed_by_hand(self, event: FailedByHand, executed: GroupExecuted) -> Iterator[Decision]:
-        """Fails an attempt of the group whose commit phase has run and was not reported; those below it wait again."""
+        """Fails an attempt of the group whose commit phase has run but was not reported; lower attempts wait again."""
         if self.phase is None or self.phase.attempts != executed.attempts:
             raise ProtocolError(
                 f"attempt {event.attempt} was failed by hand in a group that is not in its commit phase"
@@ -280,7 +280,7 @@ class Commits:
         self._books.transactions.defer(executed.attempts[:place])
 
     def give_up(self) -> Iterator[Decision]:
-        """Gives up the group in its commit phase, because nothing more is to be committed; its attempts are dropped."""
+        """Gives up the group in its commit phase, because the run commits nothing more; its attempts are dropped."""
         phase, self.phase = self.phase, None
         if phase is not None and phase.early is None:
             yield CancelWave(self._books.transactions.wave_of(phase.attempts))
@@ -301,7 +301,7 @@ class Commits:
         yield CancelWave(wave_id)
 
     def waits(self, wave_id: int) -> None:
-        """Begins the time of a commit phase again: none of its tasks runs."""
+        """Restarts the clock of a commit phase, because none of its tasks is running."""
         if self.phase is not None and self._books.transactions.wave_of(self.phase.attempts) == wave_id:
             self.phase.started_s = self._books.now_s
 

@@ -1,4 +1,4 @@
-"""The cutting of a turn: every transaction of the window without a current attempt gets one.
+"""Cutting within a turn: every transaction of the window without a current attempt gets one.
 
 A transaction that was cut before is issued again; for a new one, and for every attempt of an opaque one, the spout is
 asked. Only the driver can ask it, so a round of cutting pauses at each `Cut` until the answer arrives.
@@ -21,12 +21,12 @@ class Cutting:
     """The rounds of cutting of a run, one a turn.
 
     Args:
-        books: of the run.
-        failures: say how far the window may reach.
+        books: the run's books.
+        failures: limit how far the window reaches.
 
     Attributes:
-        is_under_way: the round waits for the spout's answer to the `Cut` that was decided last.
-        has_rest: a transaction waits for its next attempt until a later time; the round ended there.
+        is_under_way: the round waits for the spout's answer to the last `Cut`.
+        has_rest: the round ended at a transaction whose next attempt must wait for a later time.
     """
 
     def __init__(self, books: RunBooks, failures: Failures) -> None:
@@ -48,7 +48,7 @@ class Cutting:
         assert self.is_under_way
         self._books.now_s = cut.now_s
         if cut.republished is None:
-            self._cut[cut.txid] = cut.metadata  # one that is republished is stored already, in its record
+            self._cut[cut.txid] = cut.metadata  # a republished batch is stored already, in its record
         attempt = self._transactions.take_in(
             cut.txid, cut.metadata, cut.byte_count, cut.notes, republished=cut.republished
         )
@@ -62,7 +62,7 @@ class Cutting:
         yield from self._end()
 
     def _continue(self, first_txid: int) -> Iterator[Decision]:
-        """Issues attempts from a txid up to the first that must be cut; the round ends with the window."""
+        """Issues attempts from a txid up to the first transaction that must be cut; the round ends with the window."""
         for txid in range(first_txid, self.window_end()):
             if self._transactions.current_of(txid) is not None:
                 continue
@@ -76,7 +76,7 @@ class Cutting:
         yield from self._end()
 
     def _end(self) -> Iterator[Decision]:
-        """Stores the metadata of what is new before anything depends on it."""
+        """Ends the round: stores metadata of new transactions before anything depends on it, and announces attempts."""
         assert self.is_under_way
         self.is_under_way = False
         cut, self._cut = self._cut, {}
@@ -88,7 +88,7 @@ class Cutting:
             yield AttemptsIssued(tuple(issued), tuple(cuts))
 
     def _is_to_be_cut(self, txid: int) -> bool:
-        """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""
+        """Returns whether the spout has to cut a transaction: an opaque spout cuts every attempt."""
         if txid not in self._transactions:
             return True
         return self._is_opaque and self._transactions[txid].republished is None

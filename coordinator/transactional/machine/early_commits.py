@@ -1,9 +1,9 @@
 """Plans and keeps groups whose commit phase runs early, in the job of their wave. Pure.
 
-A committer that only writes does the same in the processing phase as later: what it returns is a proposal, which
-becomes a commit only if the tree closes. So one job may run both phases, on the guess that all goes well. If the guess
-was wrong, the commit phase runs again as a separate job over the same shuffled data. A run whose guesses are often
-wrong stops guessing.
+A committer that only writes does the same in the processing phase as later: its write set is a proposal, which becomes
+a commit only if the tree closes. So one job may run both phases, on the guess that all goes well. If the guess was
+wrong, the commit phase runs again as a separate job over the same shuffled data. A run whose guesses are often wrong
+stops guessing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from state.attempt import TransactionAttempt
 
 WASTED_MAX = 16
-"""A run stops trying when it has this many more wasted groups than useful ones. Two waves of groups may be on their way
-when the first proves too large, and nothing is wrong with those that follow: they are smaller."""
+"""A run stops trying when it has this many more wasted groups than useful ones. Two waves of groups may be in flight
+when the first proves too large; the groups after them are smaller, so those must not end early commits.
+"""
 
 
 class EarlyCommits:
@@ -48,18 +49,18 @@ class EarlyCommits:
                 self._kept[group.attempts[0].txid] = group
 
     def limit(self, currtx: int, otherwise: int) -> int:
-        """Returns the most transactions of the group at `currtx`: a group that ran early, or those up to the next."""
+        """Returns the most transactions of the group at `currtx`: the early group there, or the gap to the next one."""
         if currtx in self._kept:
             return len(self._kept[currtx].attempts)
         return min([otherwise, *(first - currtx for first in self._kept if first > currtx)])
 
     def take(self, attempts: tuple[TransactionAttempt, ...]) -> GroupExecuted | None:
-        """Returns what exactly these attempts have reported as a group, None if they have not."""
+        """Returns the reports of an early group of exactly these attempts, None if there is none."""
         group = self._kept.pop(attempts[0].txid, None)
         return group if group is not None and group.attempts == attempts else None
 
     def settled(self, *, is_wasted: bool) -> None:
-        """Counts whether a group that was taken was useful, or has to run again."""
+        """Counts a taken group as useful, or as wasted if it has to run again."""
         self._wasted = self._wasted + 1 if is_wasted else max(0, self._wasted - 1)
         if self._wasted >= WASTED_MAX:
             self.turn_off()

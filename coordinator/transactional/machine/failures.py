@@ -28,11 +28,11 @@ class _Fault:
     """Why an attempt is lost.
 
     Attributes:
-        reason: for people.
-        counts_as: the cause that observers count it under.
+        reason: the reason in words.
+        counts_as: the cause under which observers count the fault.
         is_counted: the attempt itself is to blame.
-        is_of_batch: it is, because of its batch.
-        failure: what a task has reported; None after a crash or a refusal.
+        is_of_batch: the attempt is to blame because of its batch.
+        failure: the failure a task reported; None after a crash or a refusal.
         suspects: see `AttemptsFailed`.
         worked: see `AttemptsFailed`.
     """
@@ -46,7 +46,7 @@ class _Fault:
     worked: Work = ()
 
     def cause(self, attempt_count: int) -> PoisonCause:
-        """Returns what is recorded about a batch with this last fault."""
+        """Returns the recorded cause of a batch whose last fault this is."""
         failure = self.failure
         if failure is None:
             return PoisonCause(self.reason, attempt_count)
@@ -62,10 +62,10 @@ class _Fault:
 
 
 class Failures:
-    """Drops what has failed, and keeps the error that ends the run once everything lower is committed.
+    """Drops failed attempts, and keeps the error that ends the run once everything lower is committed.
 
     Args:
-        books: of the run.
+        books: the run's books.
 
     Attributes:
         error: ends the run once everything lower is committed; None while nothing halts it.
@@ -82,7 +82,7 @@ class Failures:
         self.quarantined: set[int] = set()
 
     def is_halted(self) -> bool:
-        """Returns whether the run is to halt and everything below the halt is committed."""
+        """Returns whether the run halts and everything below the halt is committed."""
         return self.halt_before is not None and self._books.transactions.currtx >= self.halt_before
 
     def due_poison(self) -> Poison | None:
@@ -100,7 +100,7 @@ class Failures:
     def failed(
         self, attempt: TransactionAttempt, phase: Phase, failure: Failure, worked: Work = ()
     ) -> Iterator[Decision]:
-        """Handles an attempt that is itself at fault."""
+        """Handles an attempt that failed by itself."""
         record = self._books.transactions[attempt.txid]
         is_of_batch, counts_as = self._is_of_batch(failure), FailureCause.of(failure.kind)
         if failure.halts() and not (is_of_batch and self._may_quarantine(record)):
@@ -133,9 +133,9 @@ class Failures:
             yield from self._lose(live[0], phase, _Fault(sentence, counts_as, is_counted=False, suspects=live))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
-        """Handles a transaction that the store refused although it was alone in its group; it would do so again.
+        """Handles a transaction that the store refused although it was alone in its group: a replay would not help.
 
-        A batch is not to blame if there is no room for its dead letters.
+        If only the room for dead letters is exhausted, the batch is not to blame.
         """
         record = self._books.transactions[attempt.txid]
         fault = _Fault(str(error), FailureCause.STATE_REFUSED)
@@ -153,7 +153,7 @@ class Failures:
         yield from self._halt(attempt, Phase.COMMIT, error, _Fault(str(error), FailureCause.STATE_REFUSED))
 
     def set_aside(self) -> None:
-        """Takes down that the poison is quarantined."""
+        """Records that the poison is quarantined."""
         assert self.poison is not None, "nothing was to be set aside"
         self.quarantined.add(self.poison.txid)
         self.poison = None
@@ -165,10 +165,10 @@ class Failures:
         yield from self._let_go(self._books.transactions.drop_from(self._books.transactions.currtx, reason))
 
     def validate(self, active: Iterable[int]) -> None:
-        """Checks that no attempt at or above the halt is active, nor above poison.
+        """Checks that no attempt is active at or above the halt, or above poison.
 
         Raises:
-            AssertionError: one is.
+            AssertionError: one is active.
         """
         highest = max(active, default=0)
         assert (self.error is None) == (self.halt_before is None), "a halt without an error, or an error without a halt"
@@ -180,12 +180,12 @@ class Failures:
     # What follows
 
     def _is_of_batch(self, failure: Failure) -> bool:
-        """A spout that asks for another attempt cannot read its input now, whatever the batch."""
+        """Returns whether the batch is to blame; a spout that asks for another attempt cannot read any input now."""
         is_asking = failure.kind is FailureKind.FAILED and failure.component_id == self._books.plan.spout_id
         return failure.is_of_batch() and not is_asking
 
     def _may_quarantine(self, record: TransactionRecord) -> bool:
-        """One that is republished is quarantined as it is: its record stays."""
+        """Returns whether poison may be quarantined; a republished batch still is, since its record stays."""
         return self._books.options.quarantines and record.republished is None
 
     def _halt(
@@ -219,7 +219,7 @@ class Failures:
             self._give_up(record, fault, _final_error(attempt, own, fault))
 
     def _give_up(self, record: TransactionRecord, fault: _Fault, error: TransactionError) -> None:
-        """Sets the batch aside, unless nobody knows where it ends."""
+        """Sets the batch aside, or halts if no attempt has reported where it ends."""
         books = self._books
         number = books.metadata.number_of(record.txid)
         batch = reach_of(record, books.plan, books.positions.by_scope(), number=number)
@@ -236,7 +236,7 @@ class Failures:
     def _drop_from(self, txid: int, phase: Phase, fault: _Fault) -> Iterator[Decision]:
         """Drops the attempt and all later ones.
 
-        Poison above is attempted once more: its batch may begin elsewhere now.
+        Poison above it is attempted once more, because its batch may begin elsewhere now.
         """
         if self.poison is not None and txid < self.poison.txid:
             self.poison = None
@@ -260,21 +260,21 @@ def _not_the_batch(txid: int, count: int, reason: str) -> str:
 
 
 def _culprit(attempts: Attempts, kind: CrashKind) -> str:
-    """Returns the culprit of a crash that took several attempts with it, as far as it is known."""
+    """Returns what is known of the culprit of a crash that hit several attempts."""
     if kind is not CrashKind.LOST or len(attempts) == 1:
         return ""
     return f"; one of txids {attempts[0].txid} to {attempts[-1].txid}, not known which"
 
 
 def _error_of(record: TransactionRecord, failure: Failure, attempt: TransactionAttempt) -> TransactionError:
-    """Returns the error that ends a run which halts on a failure."""
+    """Returns the error with which a run halts on a failure."""
     if record.republished is not None and failure.kind is FailureKind.SOURCE:
         return NotRepublishableError(record.republished.txid, failure.text)
     return failure.to_error(attempt)
 
 
 def _final_error(attempt: TransactionAttempt, count: int, fault: _Fault) -> TransactionError:
-    """Returns the error of a batch that is given up: that of its last attempt, if it says more than the count."""
+    """Returns the error of a batch that is given up: its last failure if that halts, else the exceeded replay limit."""
     if fault.failure is not None and fault.failure.halts():
         return fault.failure.to_error(attempt)
     return ReplayLimitError(attempt.txid, count, fault.reason)

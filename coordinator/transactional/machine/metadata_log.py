@@ -1,14 +1,14 @@
-"""The metadata that a run stores: the coordinator's and each partition's by txid, and the spout's notes. Pure.
+"""The metadata that a run stores by txid: the coordinator's, each partition's, and the spout's notes. Pure.
 
 The positions of an opaque spout are stored with the commit that publishes them, and so are notes. Until then the run
 machine keeps them with their transactions and passes them in. Notes outlive the metadata they were made from: the last
 one of each name is kept for good.
 
-Where a partition begins that was never read is its metadata of txid 0, stored before anything is cut.
+The first position of a partition that was never read is its metadata at txid 0, stored before anything is cut.
 
-A republished batch is not one that the spout cuts next: what is stored for its txid is carried over from the
-transaction below it, so that the next one is cut from there. The number of these is stored too; the spout counts
-without.
+The spout does not cut a republished batch: the metadata at its txid is carried over from the transaction below, so that
+the next batch is cut from there. How many batches were republished is stored too, because the spout's own numbers leave
+them out.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from state.metadata import MetadataChanges, TransactionalState
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
 REPUBLISHED_SCOPE = "replayed"
-"""Has an entry at each txid that was republished: how many there were up to it, and the spout's number of the batch."""
+"""At the txid of each republished batch: how many were republished up to it, and the spout's number of the batch."""
 REPUBLISHED_KEPT = 1_024
-"""Entries of older transactions are forgotten: nobody is notified of these any more."""
+"""Entries of older transactions are forgotten: the spout's committer was notified of them long ago."""
 
 Positions = Mapping[int, Mapping[str, Any]]
 """Txid -> scope -> position, of processed attempts of an opaque spout."""
 
 Notes = Mapping[int, Mapping[str, Any]]
-"""Txid -> name -> what to remember, of transactions that were cut and are not committed."""
+"""Txid -> name -> note, of transactions that were cut and are not committed."""
 
 
 class MetadataLog:
     """Decides which metadata to store and to forget, and when.
 
     Args:
-        stored: metadata fields, as found in the store.
-        is_opaque: what a coordinator has stored was another spout's, as an opaque one stores nothing before the commit.
+        stored: the metadata fields in the store.
+        is_opaque: the spout is opaque, so stored coordinator metadata is from a spout of another kind.
         committed_txid: last committed txid.
 
     Attributes:
@@ -47,10 +47,10 @@ class MetadataLog:
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
-        self._notes: dict[str, tuple[str, Any]] = {}  # name -> where it is stored, and what
+        self._notes: dict[str, tuple[str, Any]] = {}  # name -> the field that stores it, and its value
         self._replaced: Mapping[str, Any] = {}
         self._replaced_after = committed_txid
-        self._republished: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
+        self._republished: dict[int, tuple[int, int]] = {}  # txid -> count up to it, spout's number of its batch
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState()
         for name, value in stored.items():
@@ -66,11 +66,11 @@ class MetadataLog:
 
     @property
     def partitions(self) -> dict[str, dict[int, Any]]:
-        """Scope -> txid -> stored metadata, of partitioned and opaque spouts."""
+        """Scope -> txid -> stored metadata of partitions; empty for a spout without partitions."""
         return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
 
     def number_of(self, txid: int) -> int:
-        """Returns how many transactions up to a txid the spout has cut, which is its number of the last of them."""
+        """Returns how many transactions up to a txid the spout has cut: its own number of the last one."""
         if not self._republished:
             return txid
         below = max((each for each in self._republished if each <= txid), default=None)
@@ -79,11 +79,11 @@ class MetadataLog:
         return txid - self._republished[min(self._republished)][0] + 1
 
     def batch_number(self, txid: int) -> int:
-        """Returns the spout's number of a transaction; a republished one keeps its old; 0 if it has none."""
+        """Returns the spout's number of a transaction; a republished batch keeps its old number; 0 for dead letters."""
         return self._republished[txid][1] if txid in self._republished else self.number_of(txid)
 
     def carried_to(self, txid: int) -> dict[str, Any]:
-        """Returns scope -> what a republished batch at `txid` takes over from the transaction below."""
+        """Returns scope -> the metadata that a republished batch at `txid` takes over from the transaction below."""
         scopes = {scope: self._state.values(scope) for scope in self._state.scopes()}
         return {scope: by_txid[txid - 1] for scope, by_txid in scopes.items() if txid - 1 in by_txid}
 
@@ -93,21 +93,21 @@ class MetadataLog:
         return {scope: by_txid[max(by_txid)] for scope, by_txid in known.items()}
 
     def notes(self, uncommitted: Notes) -> dict[str, Any]:
-        """Returns name -> the last note, over everything that was cut, committed or not."""
+        """Returns name -> the last note of all transactions cut, committed or not."""
         stored = {name: value for name, (_, value) in self._notes.items()}
         return stored | self._fresh_notes(max([*uncommitted, self._replaced_after]), uncommitted)
 
     def replace_notes(self, notes: Mapping[str, Any]) -> None:
-        """Has notes stored, or forgotten where they are None, in place of those of everything cut so far.
+        """Replaces the notes of all transactions cut so far; None forgets a note.
 
-        They tell how things are now; metadata that earlier runs have cut tells how they were then. So they are stored
-        with the last of that metadata, and win over it, or when the run ends. If it dies first, the next one compares
-        again.
+        The new notes describe the input as it is now, the notes of earlier runs as it was then. So the new ones are
+        stored with the last transaction cut by earlier runs, whose notes they override, or when the run ends. If the
+        run dies first, the next run compares the input again.
         """
         self._replaced, self._replaced_after = notes, max([self._replaced_after, *self.coordinator])
 
     def unstored_notes(self, committed_txid: int) -> MetadataChanges:
-        """Returns what a run that ends has to store and forget of those notes, if no commit has done that."""
+        """Returns what the end of the run has to store and forget of the replaced notes, if no commit has done that."""
         return self.commit_changes(committed_txid, {}, {}) if self._replaced else MetadataChanges()
 
     def with_uncommitted(self, positions: Positions) -> dict[str, dict[int, Any]]:
@@ -119,19 +119,19 @@ class MetadataLog:
         return found
 
     def take_first_positions(self, positions: Mapping[str, Any]) -> dict[str, Any]:
-        """Takes in where partitions begin that were never read; returns the fields to store."""
+        """Takes in the first positions of partitions that were never read; returns the fields to store."""
         for scope, position in positions.items():
             self._state.put(scope, 0, position)
         return self._state.take_changes().puts
 
     def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
-        """Takes in what the coordinator cut; returns the fields to store."""
+        """Takes in the coordinator's metadata of new transactions; returns the fields to store."""
         for txid, value in entries.items():
             self._state.put(COORDINATOR_SCOPE, txid, value)
         return self._state.take_changes().puts
 
     def note_positions(self, outcomes: Iterable[AttemptResult]) -> dict[str, Any]:
-        """Notes what emitters cut; returns the metadata to store now, none if the spout has no partitions."""
+        """Takes in the positions that emitters cut; returns the fields to store now, none without partitions."""
         for outcome in outcomes:
             self.last_cut_txid = max(self.last_cut_txid, outcome.attempt.txid)
             for scope, value in outcome.metadata.items():
@@ -144,13 +144,13 @@ class MetadataLog:
         """Returns what the commit of everything up to a txid stores and forgets.
 
         The last value of every scope up to that txid is kept, however old: the next batch is cut from it, even if the
-        partition was away for a while.
+        partition was absent for a while.
 
         Args:
             committed_txid: the last txid of the commit.
-            positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or republished, not
-                stored yet.
-            notes: txid -> name -> note, not stored yet.
+            positions: txid -> scope -> unstored position, of an opaque spout or of a batch that is set aside or
+                republished.
+            notes: txid -> name -> unstored note.
             republished_number: the spout's number of the quarantined batch that the commit publishes.
         """
         fresh = _fresh(committed_txid, positions)
@@ -173,7 +173,7 @@ class MetadataLog:
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
     def committed(self, committed_txid: int, changes: MetadataChanges) -> None:
-        """Applies what `commit_changes` has returned for a txid, after the store has made these changes."""
+        """Applies the changes that `commit_changes` returned for a txid, after the store has made them."""
         assert changes.puts.keys().isdisjoint(changes.forgets), "a field is stored and forgotten at once"
         for name in changes.forgets:
             scope, txid = parse_metadata_field(name)
@@ -191,7 +191,7 @@ class MetadataLog:
             self._replaced = {}
 
     def _take(self, name: str, value: Any) -> None:
-        """Takes in a field that is stored."""
+        """Takes in a stored field."""
         scope, txid = parse_metadata_field(name)
         if scope == REPUBLISHED_SCOPE:
             self._republished[txid] = (value[0], value[1])
@@ -221,7 +221,7 @@ class MetadataLog:
 
 
 def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, Any]]:
-    """Returns scope -> (txid, position) of its last unstored position up to a txid."""
+    """Returns scope -> (txid, position): the last unstored position up to a txid."""
     fresh: dict[str, tuple[int, Any]] = {}
     for txid in sorted(positions):
         if txid <= committed_txid:
@@ -230,7 +230,7 @@ def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, An
 
 
 def is_own_scope(scope: str) -> bool:
-    """Returns whether fields of a scope are the log's own, and not what a spout has cut."""
+    """Returns whether fields of a scope are the log's own, not a spout's metadata."""
     return scope.startswith(NOTE_SCOPE) or scope == REPUBLISHED_SCOPE
 
 
@@ -241,8 +241,8 @@ def _note_field(name: str, txid: int) -> str:
 def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:
     """Yields fields that another kind of spout has stored, before the opaque one was adopted.
 
-    Whatever it stored ahead of its commits never took effect, and metadata of its coordinator is not used. What the
-    log itself has stored is not among them.
+    Metadata that the other spout stored ahead of its commits never took effect, and its coordinator's is not used. The
+    log's own fields are not among them.
     """
     for name in stored:
         scope, txid = parse_metadata_field(name)

@@ -1,8 +1,8 @@
-"""A batch that is given up, and how far it reaches. Plain data, and one pure function.
+"""A batch that is given up, and where it ends. Plain data, and pure functions.
 
-To quarantine a batch, the run must know where it ends: the next one begins there. A coordinator that cuts whole batches
-has said so. Where emitters cut, an attempt must have reported what it cut from each partition, beginning where the
-batch below ended.
+To quarantine a batch, the run must know where it ends: the next one begins there. If the spout's coordinator cuts whole
+batches, its metadata gives the end. If emitters cut, an attempt must have reported its part of each partition,
+beginning where the batch below ended.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Poison:
     """A transaction that failed too often because of its batch.
 
     Attributes:
-        txid: of the transaction.
-        batch: what re-creates the batch.
-        cause: what the record says about it.
+        txid: the transaction's txid.
+        batch: re-creates the batch.
+        cause: the cause in the quarantine record.
         error: ends the run if the batch is not quarantined.
     """
 
@@ -38,13 +38,13 @@ class Poison:
 def reach_of(
     record: TransactionRecord, plan: RunPlan, positions: Mapping[str, Mapping[int, Any]], *, number: int
 ) -> BatchInput | None:
-    """Returns what re-creates a transaction's batch, or None if no attempt has reported how far it reaches.
+    """Returns the input that re-creates a transaction's batch, or None if no attempt has reported where it ends.
 
     Args:
-        record: of the transaction.
-        plan: tells what kind of spout cuts.
-        positions: scope -> txid -> metadata, of everything below too, committed or not.
-        number: what the spout knows the batch by.
+        record: the transaction's record.
+        plan: has the kind of the spout.
+        positions: scope -> txid -> metadata, also of all lower transactions, committed or not.
+        number: the spout's number of the batch.
     """
     stored = {scope: by_txid[record.txid] for scope, by_txid in positions.items() if record.txid in by_txid}
     if not plan.has_partitions:
@@ -70,14 +70,14 @@ def _last_below(by_txid: Mapping[int, Any], txid: int) -> Any:
 
 
 def _follows(positions: Mapping[str, Any], began_from: Mapping[str, int], below: Mapping[str, Any]) -> bool:
-    """Returns whether each position belongs to a part that began where the batch below ended."""
+    """Returns whether each partition's part began where the batch below ended."""
     return all(
         position is None or began_from.get(scope) == link_to(below.get(scope)) for scope, position in positions.items()
     )
 
 
 def to_keep(batch: BatchInput, plan: RunPlan) -> Any:
-    """Returns a quarantined batch as a spout's committer gets it; see `SpoutCommitter.keep`."""
+    """Returns a quarantined batch in the form that `SpoutCommitter.keep` takes."""
     if not plan.has_partitions:
         return batch.metadata
     kept = {partition_of(scope): (batch.starts.get(scope), end) for scope, end in batch.positions.items()}

@@ -1,4 +1,4 @@
-"""Where partitions stand, stored and not, and whether each batch begins where the last ended. Pure."""
+"""Positions of partitions, stored and unstored, and the check that each batch begins where the last ended. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from coordinator.transactional.machine.transaction_records import TransactionRec
 
 
 def chained(outcomes: Sequence[AttemptResult], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptResult]:
-    """Yields the outcomes in txid order; one that does not begin where those below it end has failed.
+    """Yields the outcomes in txid order; the first that does not begin where the batches below end is made a failure.
 
     Args:
-        outcomes: of one wave, ascending; those after a failure are replayed anyway and are not judged.
-        known: scope -> txid -> metadata, of everything below the wave.
+        outcomes: the outcomes of one wave, ascending; those after a failure are replayed anyway and not checked.
+        known: scope -> txid -> metadata, of all transactions below the wave.
     """
     below = {scope: dict(by_txid) for scope, by_txid in known.items()}
     has_failed = False
@@ -49,8 +49,8 @@ class Positions:
     """Reads positions from the metadata and the records of a run; keeps nothing itself.
 
     Args:
-        metadata: of the run.
-        transactions: of the run.
+        metadata: the run's metadata.
+        transactions: the run's transactions.
         is_opaque: positions of processed attempts are stored with their commit.
 
     Attributes:
@@ -61,11 +61,11 @@ class Positions:
         self._metadata, self._transactions, self.is_opaque = metadata, transactions, is_opaque
 
     def uncommitted(self) -> dict[int, Mapping[str, Any]]:
-        """Returns txid -> scope -> position that the commit of an opaque spout's attempt will store."""
+        """Returns txid -> scope -> position that a commit of an opaque spout's attempt will store."""
         return self._transactions.positions() if self.is_opaque else {}
 
     def by_scope(self) -> dict[str, dict[int, Any]]:
-        """Returns scope -> txid -> metadata, of an opaque spout also what is not committed yet."""
+        """Returns scope -> txid -> metadata; for an opaque spout, also the uncommitted positions."""
         return self._metadata.with_uncommitted(self.uncommitted())
 
     def last_positions(self) -> dict[str, Any]:
@@ -84,13 +84,13 @@ class Positions:
         return max(self._metadata.last_cut_txid, committed_txid)
 
     def number_of(self, txid: int) -> int:
-        """Returns what the spout knows a transaction by."""
+        """Returns the spout's number of a transaction."""
         return self._metadata.number_of(txid)
 
     def committed_number(self) -> int:
-        """Returns what the spout knows the last committed one by."""
+        """Returns the spout's number of the last committed transaction."""
         return self.number_of(self._transactions.currtx - 1)
 
     def last_cut_number(self) -> int:
-        """Returns what the spout knows that of `last_cut_txid` by."""
+        """Returns the spout's number of the transaction `last_cut_txid`."""
         return self.number_of(self.last_cut_txid())

@@ -1,4 +1,4 @@
-"""The processing phase of a run's waves: what a wave takes along, and what follows from its end. Pure."""
+"""The processing phase of a run's waves: which attempts a wave takes, and what follows from its end. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _LOG = logging.getLogger("txbatch")
 
 
 class Processing:
-    """Starts waves, and judges what engines report of them.
+    """Starts waves, and judges the engine's reports on them.
 
     Args:
-        books: of the run.
-        failures: handles what fails.
+        books: the run's books.
+        failures: handles failed attempts.
         commits: chooses and keeps the groups that run with a wave.
     """
 
@@ -43,7 +43,7 @@ class Processing:
         self._plan, self._transactions = books.plan, books.transactions
 
     def start(self) -> Iterator[Decision]:
-        """Starts a wave of what waits, as much as fits."""
+        """Starts a wave of as many waiting attempts as fit."""
         waiting = self._transactions.waiting()
         chosen = waiting[: self._books.waves.room([record.byte_count for record in waiting])]
         if not chosen:
@@ -91,7 +91,7 @@ class Processing:
             yield CancelWave(wave.wave_id)
 
     def _stored(self, first: TransactionRecord) -> Mapping[str, Mapping[int, Any]]:
-        """Returns what the emitters of a wave continue from: positions of its own if it republishes a batch."""
+        """Returns the positions from which a wave's emitters continue; a republished batch has its own."""
         if first.republished is None:
             return self._books.positions.by_scope()
         return first.republished.continues_from(first.txid, is_opaque=self._plan.is_opaque)
@@ -106,7 +106,7 @@ class Processing:
         return Batch(current.attempt, packed, number_if_other, byte_count=record.byte_count)
 
     def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
-        """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
+        """Returns a wave's outcomes, failed where emitters read the wrong input; records what they have cut."""
         first = self._transactions.record_of(reported[0].attempt)
         if first is not None and first.republished is not None:
             return [first.republished.checked(reported[0], self._plan)]
@@ -119,7 +119,7 @@ class Processing:
         return outcomes
 
     def _store_positions(self, outcomes: Iterable[AttemptResult]) -> Iterator[Decision]:
-        """Stores what emitters cut, before the commit phase, up to the first failure."""
+        """Stores the positions that emitters cut, up to the first failure, before the commit phase."""
         if self._plan.is_opaque:
             return
         good: list[AttemptResult] = []

@@ -1,4 +1,4 @@
-"""Sets batches aside that are given up: their transactions are committed empty, each in its turn. Pure."""
+"""Quarantines batches that are given up: their transactions are committed empty, each in its turn. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from coordinator.watching.run_observer import AttemptsIssued
 
 
 class Quarantining:
-    """Sets one batch aside after another, each once everything lower is committed, so that nothing else is in flight.
+    """Sets one batch aside after another, each once everything lower is committed, so nothing else is in flight.
 
     Args:
-        books: of the run.
-        failures: says which batch is given up.
-        releases: takes over what is committed.
+        books: the run's books.
+        failures: has the batch that is given up.
+        releases: takes over committed transactions.
 
     Attributes:
-        sent: what the store has not answered yet.
+        sent: the commit that the store has not answered yet.
     """
 
     def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
@@ -30,7 +30,7 @@ class Quarantining:
         self.sent: Quarantine | None = None
 
     def set_aside(self, poison: Poison) -> Iterator[Decision]:
-        """Commits nothing but the record of the batch; the next batch begins where this one ends."""
+        """Commits only the record of the batch; the next batch begins where this one ends."""
         if not self._releases.has_room(1):
             return
         books = self._books
@@ -43,7 +43,7 @@ class Quarantining:
         yield self.sent
 
     def published(self, published: Published) -> Iterator[Decision]:
-        """Takes down that the store has committed it."""
+        """Records that the store has committed the empty transaction."""
         books, sent = self._books, self._answered()
         books.now_s = published.now_s
         books.metadata.committed(sent.poison.txid, sent.metadata)

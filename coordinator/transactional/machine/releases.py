@@ -1,8 +1,8 @@
-"""What is committed and not yet released upstream: it waits until the server has confirmed the level asked for. Pure.
+"""Committed transactions that wait for release upstream, until the server confirms the durability asked for. Pure.
 
 At level memory the answer to a commit is that confirmation, and nothing waits. At any other level one barrier at a time
-is out; it speaks for everything that was committed before it, so one barrier serves all groups that were committed
-while the last one was under way.
+is outstanding; it covers everything committed before it, so one barrier serves all groups that were committed while the
+last one was outstanding.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from state.attempt import Attempts, TransactionAttempt
 from state.errors import NotDurableError
 
 UNRELEASED_MAX = 1_024
-"""Most transactions committed and not released: each must have its receipt, so that the next run can notify of it."""
+"""Most transactions committed and not released: the next run can notify of them only while they have receipts."""
 
 
 class Releases:
     """Releases transactions in order, each once.
 
     Args:
-        books: of the run.
+        books: the run's books.
         committed_txid: last committed txid of earlier runs.
 
     Attributes:
@@ -32,7 +32,7 @@ class Releases:
     def __init__(self, books: RunBooks, committed_txid: int) -> None:
         self._books = books
         self._waits = books.options.asked_durability().waits
-        self._to_notify: list[TransactionAttempt] = []  # committed; the committer was perhaps not notified
+        self._to_notify: list[TransactionAttempt] = []  # committed; the committer may not have been notified
         self._notifying: Attempts = ()
         self._found = self._committed = self._notified = committed_txid  # last txids
         self.released_txid = 0 if self._waits else committed_txid
@@ -41,15 +41,15 @@ class Releases:
 
     @property
     def notified_txid(self) -> int | None:
-        """The last txid that the spout's committer has heard of; None if it has heard of all that is committed."""
+        """The last txid that the spout's committer was notified of; None if it was notified of all committed ones."""
         return None if self._notified == self._committed else self._notified
 
     def is_pending(self) -> bool:
-        """Returns whether something is committed and not yet confirmed at the level asked for."""
+        """Returns whether a transaction is committed and not yet confirmed at the level asked for."""
         return self.released_txid < self._committed
 
     def resumed(self, unnotified: Attempts) -> Iterator[Decision]:
-        """Takes over what earlier runs have committed and may not have notified the spout's committer of."""
+        """Takes over transactions of earlier runs of which the spout's committer may not have been notified."""
         if unnotified:
             self._notified = unnotified[0].txid - 1
             self._to_notify.extend(unnotified)
@@ -65,15 +65,15 @@ class Releases:
             yield self._notify(attempts)
 
     def due(self) -> Iterator[Decision]:
-        """Asks for a barrier if there is something to confirm and none is out; called every turn."""
+        """Asks for a barrier if there is a commit to confirm and no barrier is outstanding; called every turn."""
         if self._asked is None and self.is_pending():
             self._asked = self._committed
             yield AskBarrier(up_to_txid=self._committed, confirmed_txid=self.released_txid)
 
     def confirmed(self, event: BarrierConfirmed) -> Iterator[Decision]:
-        """Releases what the barrier has spoken for."""
+        """Releases the transactions that the barrier covers."""
         if self._asked != event.up_to_txid:
-            return  # it is not the one that is out
+            return  # not the outstanding barrier
         self._asked, self._blocked_s = None, None
         self.released_txid = event.up_to_txid
         durable = tuple(attempt for attempt in self._to_notify if attempt.txid <= event.up_to_txid)
@@ -105,7 +105,7 @@ class Releases:
         return self._blocked_s is not None
 
     def block(self) -> None:
-        """Takes down that the run can only wait for the barrier from now on."""
+        """Records that from now on the run can only wait for the barrier."""
         if self._blocked_s is None:
             self._blocked_s = self._books.now_s
 
@@ -118,10 +118,10 @@ class Releases:
         yield Halt(NotDurableError(level, self._committed, self.released_txid, timeout_s))
 
     def validate(self) -> None:
-        """Checks that nothing is kept, or notified of, that should not be.
+        """Checks that pending releases and notifications are consistent.
 
         Raises:
-            AssertionError: something is.
+            AssertionError: they are not.
         """
         txids = [attempt.txid for attempt in self._to_notify]
         assert txids == sorted(set(txids)), "released twice, or out of order"

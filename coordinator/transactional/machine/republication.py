@@ -1,4 +1,4 @@
-"""A quarantined batch that a run publishes as a new transaction, and whether an attempt has read the same. Pure."""
+"""A quarantined batch that a run publishes as a new transaction, and the check that an attempt has read it. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from state.commits.quarantine import BatchInput
 
 @dataclass(frozen=True, slots=True)
 class Republication:
-    """A quarantined batch to be read again.
+    """A quarantined batch, or dead letters, to publish as a new transaction.
 
     Attributes:
-        txid: under which it was set aside.
-        batch: what re-creates it.
-        letters: the dead letters, as they are stored, that this publishes in place of a batch; the batch's metadata is
-            then what the spout's tasks emit. Empty for a quarantined batch.
+        txid: the txid under which the batch was set aside.
+        batch: re-creates the batch.
+        letters: the dead letters to publish, as they are stored; the batch's metadata is then what the spout's tasks
+            emit. Empty for a quarantined batch.
     """
 
     txid: int
@@ -30,30 +30,30 @@ class Republication:
 
     @property
     def batch_number(self) -> int:
-        """The spout's number of the batch; 0 for dead letters, which are not one of its batches."""
+        """The spout's number of the batch; 0 for dead letters, which the spout never cut."""
         return 0 if self.letters else self.batch.number
 
     def continues_from(self, txid: int, *, is_opaque: bool) -> Mapping[str, Mapping[int, Any]]:
-        """Returns what its emitters are given in place of the topology's positions, for an attempt at `txid`.
+        """Returns the positions given to the emitters of an attempt at `txid`, in place of the topology's.
 
-        They find the batch stored, as for any attempt after the first; an opaque spout, which never does, finds what
-        lay below it.
+        Emitters find the batch stored, as for any attempt after the first; those of an opaque spout find the positions
+        below it.
         """
         if is_opaque:
             return {scope: {txid - 1: start} for scope, start in self.batch.starts.items()}
         return {scope: {txid: position} for scope, position in self.batch.positions.items()}
 
     def checked(self, outcome: AttemptResult, plan: RunPlan) -> AttemptResult:
-        """Returns the outcome of an attempt without positions, which are not the topology's; failed if it read others.
+        """Returns an attempt's outcome without positions, which are not the topology's; failed if other input was read.
 
-        An opaque spout may cut another batch than before. The rows beyond the old one were read by later transactions,
-        and those it leaves out by none, so only exactly the old batch will do.
+        An opaque spout may cut another batch than before. Rows beyond the old batch were read by later transactions,
+        and rows that the new one leaves out by none, so only exactly the old batch will do.
         """
         if outcome.failure is None:
             positions, found = self.batch.positions, outcome.metadata
             if plan.is_opaque:
                 other = [scope for scope in {**positions, **found} if positions.get(scope) != found.get(scope)]
-            else:  # everything was stored, so there was nothing to cut
+            else:  # everything was stored, so nothing had to be cut
                 other = [scope for scope in found if outcome.began_from.get(scope) != UNCHAINED]
             if other:
                 scope = min(other)

@@ -19,12 +19,12 @@ class RunBooks:
     Attributes:
         plan: the topology, as far as the machine needs to know it.
         options: limits of the run.
-        metadata: what is stored, and what to store.
+        metadata: the stored metadata, and the changes to store.
         transactions: a record for each transaction.
         waves: a record for each wave.
         causes: why phases crash.
-        positions: of every partition.
-        now_s: the time of the last event that had one.
+        positions: the positions of every partition.
+        now_s: the time of the last event that has one.
     """
 
     plan: RunPlan

@@ -1,8 +1,8 @@
 """The events that go into the run machine and the decisions that it returns. Plain data.
 
-The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine once the
-decisions before it are carried out: Cut, Publish, Quarantine, NotifySpout and AskForEnd. AskBarrier is answered later.
-Three are only for the run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
+The driver carries out decisions in order. Five are answered by an event, which enters the machine once the decisions
+before it are carried out: Cut, Publish, Quarantine, NotifySpout and AskForEnd. AskBarrier is answered later. Three are
+only for the run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from state.metadata import MetadataChanges
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The run begins where earlier ones have stopped; handled before anything else.
+    """The run begins where earlier ones stopped; handled before anything else.
 
     Attributes:
-        unnotified: what they committed without a certain notification of the spout's committer, ascending.
+        unnotified: transactions they committed of which the spout's committer may not have been notified, ascending.
     """
 
     unnotified: Attempts = ()
@@ -38,7 +38,7 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class FirstPositions:
-    """The spout has said where partitions begin that were never read; handled before anything is cut.
+    """The spout has returned the first positions of partitions that were never read; handled before anything is cut.
 
     Attributes:
         positions: scope -> position.
@@ -53,8 +53,8 @@ class Turn:
 
     Attributes:
         now_s: the time.
-        commit_limit: most transactions of a group that begins now; 0 begins none, None is what the options say.
-        is_awaited: the caller has nothing more to give until what is committed is released.
+        commit_limit: most transactions of a group that begins now; 0 begins no group, None takes the options' limit.
+        is_awaited: the caller has no more input until the committed transactions are released.
     """
 
     now_s: float
@@ -64,7 +64,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """Time has passed: give up what takes too long."""
+    """Time has passed: give up phases that take too long."""
 
     now_s: float
 
@@ -74,12 +74,12 @@ class BatchCut:
     """The spout has cut a transaction.
 
     Attributes:
-        txid: of the transaction.
-        metadata: what the spout's coordinator returned.
+        txid: the transaction's txid.
+        metadata: the metadata that the spout's coordinator returned.
         now_s: the time afterwards: cutting may take a while.
         byte_count: about how much input the batch reads; 0 if unknown.
-        notes: name -> what its commit is to store as a note.
-        republished: the quarantined batch that it is; None if the spout has cut it.
+        notes: name -> note for its commit to store.
+        republished: the quarantined batch that the transaction publishes; None if the spout has cut it.
     """
 
     txid: int
@@ -92,7 +92,7 @@ class BatchCut:
 
 @dataclass(frozen=True, slots=True)
 class NothingToCut:
-    """The spout has nothing for a txid now."""
+    """The spout has no batch for a txid now."""
 
     txid: int
     now_s: float
@@ -105,7 +105,7 @@ class Published:
     Attributes:
         now_s: the time.
         byte_count: size of what was sent to the store.
-        call_s: how long the call kept the server busy; 0 if that is not known.
+        call_s: how long the call kept the server busy; 0 if unknown.
         expired_count: how many parts and fields of states had expired when they were written.
     """
 
@@ -120,7 +120,7 @@ class BarrierConfirmed:
     """The server has confirmed the level that the run asked for.
 
     Attributes:
-        up_to_txid: of the barrier; everything up to it is confirmed.
+        up_to_txid: the barrier's txid; everything up to it is confirmed.
         now_s: the time.
     """
 
@@ -141,10 +141,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SpoutNotified:
-    """The spout's committer was notified of what is durable.
+    """The spout's committer was notified of durable transactions.
 
     Attributes:
-        error: what it raised; None if it succeeded.
+        error: the error that the committer raised; None if it succeeded.
     """
 
     error: TransactionError | None = None
@@ -156,9 +156,9 @@ class InputState:
 
     Attributes:
         is_exhausted: the input has ended.
-        is_draining: the run cuts nothing more.
+        is_draining: the run cuts no new transactions.
         is_finite: the input ends by itself; known only while the run drains.
-        error: what the spout has raised.
+        error: the error that the spout has raised.
     """
 
     is_exhausted: bool = False
@@ -190,9 +190,9 @@ class Cut:
     """Let the spout cut a transaction; answered by BatchCut or NothingToCut.
 
     Attributes:
-        txid: of the transaction.
-        previous: metadata of the transaction before it, None if there is none.
-        is_new: it was never cut before, so the spout is first asked whether it is ready.
+        txid: the transaction's txid.
+        previous: metadata of the transaction before; None if there is none.
+        is_new: the transaction was never cut before, so the spout is first asked whether it is ready.
     """
 
     txid: int
@@ -202,7 +202,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class StoreMetadata:
-    """Store these metadata fields before carrying out what follows."""
+    """Store these metadata fields before carrying out later decisions."""
 
     entries: Mapping[str, Any]
 
@@ -212,7 +212,7 @@ class StartWave:
     """Start the processing phase of a wave.
 
     Attributes:
-        wave_id: of the wave.
+        wave_id: the wave.
         batches: one for each attempt, ascending.
         early: groups to run early.
         stored: scope -> txid -> metadata of partitions, from which emitters continue.
@@ -229,9 +229,9 @@ class StartCommit:
     """Start the commit phase of a group.
 
     Attributes:
-        wave_id: of its wave.
+        wave_id: the group's wave.
         attempts: the group, ascending.
-        composed: whether each task composes one write set; else it makes one for each transaction.
+        composed: whether each task composes one write set, instead of one per transaction.
     """
 
     wave_id: int
@@ -246,10 +246,10 @@ class Publish:
     Attributes:
         attempts: the group, ascending.
         write_set: its changes.
-        metadata: what to store and forget in the same step.
-        notified_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
+        metadata: the metadata to store and forget in the same step.
+        notified_txid: the last txid that the spout's committer was notified of; None if of all committed ones.
         republished: the quarantined batch that the group's only transaction publishes.
-        reports: of the commit tasks; their results begin with those on these attempts.
+        reports: the commit tasks' reports, whose results begin with those of these attempts.
     """
 
     attempts: Attempts
@@ -262,10 +262,10 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Commit the transaction of a batch that is given up, empty, with the record of the batch; answered as `Publish`.
+    """Commit an empty transaction with the record of a batch that is given up; answered as `Publish`.
 
     Attributes:
-        attempts: the one of that transaction.
+        attempts: the transaction's only attempt.
         poison: the batch.
         metadata: see `Publish`.
         notified_txid: see `Publish`.
@@ -279,11 +279,11 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class AskBarrier:
-    """Ask the server whether all that is committed is as durable as the run has asked; BarrierConfirmed says so later.
+    """Ask the server whether all commits are as durable as the run has asked; answered later by BarrierConfirmed.
 
     Attributes:
         up_to_txid: the last committed txid.
-        confirmed_txid: up to where that is known, 0 if nothing is; stored on this occasion.
+        confirmed_txid: the last txid known to be that durable, 0 if none is; stored on this occasion.
     """
 
     up_to_txid: int
@@ -292,21 +292,21 @@ class AskBarrier:
 
 @dataclass(frozen=True, slots=True)
 class NotifySpout:
-    """Notify the spout's committer of what is as durable as the run has asked; answered by SpoutNotified."""
+    """Notify the spout's committer of transactions that are as durable as asked; answered by SpoutNotified."""
 
     attempts: Attempts
 
 
 @dataclass(frozen=True, slots=True)
 class CancelWave:
-    """Cancel what runs for a wave."""
+    """Cancel the running work of a wave."""
 
     wave_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseWave:
-    """Free everything that is kept for a wave."""
+    """Free everything kept for a wave."""
 
     wave_id: int
 
@@ -321,7 +321,7 @@ class Done:
     """End the run: it is complete, or drained.
 
     Attributes:
-        is_interrupted: it was drained before a finite input had ended.
+        is_interrupted: the run was drained before a finite input had ended.
     """
 
     is_interrupted: bool = False

@@ -1,9 +1,9 @@
 """The run of a transactional topology as one state machine: events in, decisions out.
 
-It knows every transaction between the last committed one and the end of the window, and decides which to cut, which
-to send together, what to commit, what to retry and when the run ends. It has no clock, no store, no spout and no
-engine: even cutting a batch is a decision that the driver carries out and reports back. An event about an attempt
-that is not current is ignored before it changes anything.
+It knows every transaction between the last committed one and the end of the window. It decides which ones to cut, to
+send in one wave, to commit and to retry, and when the run ends. It has no clock, no store, no spout and no engine: even
+cutting a batch is a decision that the driver carries out and reports back. An event about an attempt that is not
+current is ignored before it changes anything.
 
 Source: backtype.storm.transactional.TransactionalSpoutCoordinator. Differs from Storm: transactions commit in groups,
 a wave carries many attempts, an attempt whose commit was sent never fails, and once `is_ready` returns False nothing
@@ -76,9 +76,9 @@ class RunMachine:
     Args:
         plan: the topology, as far as the machine needs to know it.
         options: limits of the run.
-        metadata: as stored by earlier runs.
+        metadata: the metadata that earlier runs stored.
         committed_txid: last committed txid.
-        earlier: transactions that earlier runs cut and stored; None makes them from the metadata.
+        earlier: transactions that earlier runs cut and stored; None derives them from the metadata.
         new_attempt_id: draws an attempt id.
     """
 
@@ -180,14 +180,14 @@ class RunMachine:
         return not any(self._transactions.active())
 
     def has_room(self) -> bool:
-        """Returns whether a wave could start at once if the spout had something for it."""
+        """Returns whether a wave could start at once if the spout had input."""
         may_start = self._plan.engine_overlaps or self._commits.phase is None
         return may_start and not self._books.waves.is_processing()
 
     def _may_queue(self) -> bool:
         """Returns whether a wave may be handed over while one is processed, so that no slot waits for the driver.
 
-        Not where committers have a job of their own, which would wait for both.
+        A wave is not queued where committers run in a separate job, which would wait for both waves.
         """
         if not (self._plan.engine_queues and self._commits.early.is_on and self._books.waves.may_queue()):
             return False
@@ -206,7 +206,7 @@ class RunMachine:
         return self._transactions.last_txid()
 
     def unstored_notes(self) -> MetadataChanges:
-        """Returns what is left to store of the notes that a change of input has replaced, for the end of the run."""
+        """Returns the changes to store at the end of the run for notes that a change of input has replaced."""
         return self._books.metadata.unstored_notes(self.currtx - 1)
 
     def active_count(self) -> int:
@@ -214,7 +214,7 @@ class RunMachine:
         return sum(1 for _ in self._transactions.active())
 
     def window(self) -> dict[str, int]:
-        """Returns state -> active attempts in it, for display; what is sent to the store counts as committing."""
+        """Returns state -> count of active attempts, for display; attempts sent to the store count as committing."""
         counts = Counter(record.state for record in self._transactions.active())
         return {
             "waiting": counts[AttemptState.WAITING],
@@ -278,17 +278,17 @@ class RunMachine:
         elif (state.is_exhausted or state.is_draining) and self._failures.error is None and self._releases.is_pending():
             self._releases.block()  # the end waits too
         elif state.is_exhausted or state.is_draining:
-            error = self._failures.error  # what is missing below it will not be cut again
+            error = self._failures.error  # transactions missing below it will not be cut again
             yield Done(state.is_finite and not state.is_exhausted) if error is None else Halt(error)
 
-    # What is released upstream
+    # Release upstream
 
     def _barrier_confirmed(self, confirmed: BarrierConfirmed) -> Iterator[Decision]:
         self._books.now_s = confirmed.now_s
         yield from self._releases.confirmed(confirmed)
 
     def _spout_notified(self, event: SpoutNotified) -> Iterator[Decision]:
-        """Publishes nothing more once the spout could not be notified: it has to hear of every commit, in order."""
+        """Halts the run if the spout could not be notified: it must be notified of every commit, in order."""
         if event.error is None:
             self._releases.notified()
             return
@@ -311,7 +311,7 @@ class RunMachine:
     # What takes too long
 
     def _phase_waits(self, event: PhaseWaits) -> Iterator[Decision]:
-        """Counts no time against attempts while none of their tasks runs: they are not what takes long."""
+        """Counts no time against attempts while none of their tasks runs: the attempts are not what takes long."""
         for wave_id in event.wave_ids:
             if self._books.waves.waits(wave_id):
                 self._commits.waits(wave_id)
@@ -319,7 +319,7 @@ class RunMachine:
         return iter(())
 
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:
-        """Cancels what exceeds the message timeout, in either phase."""
+        """Cancels phases that exceed the message timeout, and gives up an overdue barrier."""
         self._books.now_s = passed.now_s
         yield from self._processing.give_up_overdue()
         yield from self._commits.give_up_overdue()
@@ -334,7 +334,7 @@ class RunMachine:
         """Checks every invariant; called after each event by tests and simulations.
 
         Raises:
-            AssertionError: one is violated.
+            AssertionError: an invariant is violated.
         """
         active = list(self._transactions.active())
         self._transactions.validate(window=self._books.waves.size.window_max(), is_contiguous=self._is_contiguous)

@@ -14,15 +14,15 @@ class RunPlan:
     Attributes:
         commit_tasks: every task that reports on a group.
         component_order: component ids in the order their changes are composed.
-        spout_id: the component that reads the input.
-        has_partitions: emitters cut the batches of partitions, and the coordinator only counts these.
+        spout_id: the component id of the spout.
+        has_partitions: emitters cut the partitions' batches; the coordinator only counts partitions.
         is_opaque: coordinator and emitters cut each attempt again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
         engine_queues: a full wave may be handed to the engine while another is processed.
         message_timeout_s: how long each phase of a wave may take, in seconds.
-        cancel_later_s: how much later it is cancelled, because the engine itself ends what hangs and says what it was.
-        barrier_timeout_s: how long the run may have nothing to do but wait for a barrier, in seconds.
+        cancel_later_s: how much later a phase is cancelled, so that the engine can first end and name what hangs.
+        barrier_timeout_s: how long the run may do nothing but wait for a barrier, in seconds.
         letter_limits: how many dead letters may be kept.
     """
 

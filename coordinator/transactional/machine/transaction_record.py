@@ -1,8 +1,7 @@
-"""The record of a transaction in a run, and the states that its current attempt may pass through. Pure.
+"""The record of a transaction in a run, and the states of its current attempt. Pure.
 
-One record per txid holds everything: its metadata, how often it failed, the current attempt and its state, what
-the ackers reported of it, and a short story of what has happened. Because an attempt is kept in one place, one step
-forgets it.
+One record per txid holds everything: its metadata, its failure count, the current attempt with its state and the
+ackers' result, and a short story of its transitions. Because an attempt is kept in one place, one step forgets it.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
     {
         (_S.WAITING, _S.PROCESSING),  # a wave took it
         (_S.PROCESSING, _S.PROCESSED),  # its tree has closed
-        (_S.PROCESSED, _S.COMMITTING),  # it is in the run of processed attempts from currtx
+        (_S.PROCESSED, _S.COMMITTING),  # it is among the consecutive processed attempts from currtx
         (_S.COMMITTING, _S.PROCESSED),  # the group was cut before it
         (_S.COMMITTING, _S.PUBLISHING),  # it is in the good prefix
         (_S.PUBLISHING, _S.PROCESSED),  # the store refused the group and changed nothing
@@ -70,10 +69,10 @@ class ActiveAttempt:
     """The current attempt of a transaction.
 
     Attributes:
-        attempt: its identity.
-        state: its state.
+        attempt: the txid and attempt id.
+        state: the attempt's state.
         wave_id: the wave that took it; 0 while it waits, or is set aside.
-        outcome: what the ackers reported, once its tree has closed.
+        outcome: the ackers' result, once the tree has closed.
     """
 
     attempt: TransactionAttempt
@@ -84,11 +83,11 @@ class ActiveAttempt:
 
 @dataclass(frozen=True, slots=True)
 class EmittersCut:
-    """What the emitters of one attempt have cut.
+    """The batch that the emitters of one attempt have cut.
 
     Attributes:
         positions: scope -> the stored metadata of each partition.
-        began_from: scope -> link to what that was cut from.
+        began_from: scope -> link to the metadata from which the position was cut.
     """
 
     positions: Mapping[str, Any]
@@ -100,17 +99,17 @@ class TransactionRecord:
     """One txid, from the moment it is cut until the next one is committed.
 
     Attributes:
-        txid: of the transaction.
-        metadata: as the spout's coordinator returned it.
+        txid: the transaction's txid.
+        metadata: the metadata that the spout's coordinator returned.
         byte_count: about how much input its batch reads; 0 if unknown.
-        notes: name -> what its commit stores as a note.
+        notes: name -> note for its commit to store.
         failure_count: how many of its attempts were themselves at fault.
-        own_failure_count: how many of these failed because of the batch, and not of the engine or the server.
+        own_failure_count: how many of these failed because of the batch, not the engine or the server.
         retry_at_s: the next attempt is not issued before this time.
-        cut: what the emitters of the last attempt that reported it have cut.
-        republished: the quarantined batch that it publishes; None for what the spout has cut.
+        cut: the batch that emitters cut for the last attempt that reported one.
+        republished: the quarantined batch that it publishes; None for a batch that the spout has cut.
         current: its active attempt, if there is one.
-        past: its last transitions, oldest first: attempt, state and reason; None is the state of one just issued.
+        past: its last transitions, oldest first: attempt, state and reason; the state is None when just issued.
     """
 
     txid: int
@@ -136,7 +135,7 @@ class TransactionRecord:
         return attempt
 
     def move(self, state: AttemptState, reason: str = "") -> ActiveAttempt:
-        """Changes the state of the current attempt; one that has ended is no longer current.
+        """Changes the state of the current attempt; an attempt that has ended is no longer current.
 
         Returns:
             The record of the attempt.

@@ -81,14 +81,14 @@ class TransactionRecords:
         return self.record_of(attempt) is not None
 
     def outcomes(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, AttemptResult]:
-        """Returns what the ackers reported, for those of the attempts that are current and processed."""
+        """Returns the ackers' results for the attempts that are current and processed."""
         found = {attempt: self.current_of(attempt.txid) for attempt in attempts if self.is_current(attempt)}
         return {a: record.outcome for a, record in found.items() if record is not None and record.outcome is not None}
 
     def waiting(self) -> list[TransactionRecord]:
-        """Returns the transactions whose attempt waits for a wave, ascending, up to where a wave may end.
+        """Returns the transactions whose attempt waits for a wave, ascending, up to where the next wave must end.
 
-        One that is republished travels in a wave of its own, because its emitters continue from positions of its own.
+        A republished batch gets a wave to itself, because its emitters continue from other positions.
         """
         known = [self._records[txid] for txid in self.known()]
         waiting = [record for record in known if _state(record) is AttemptState.WAITING]
@@ -109,11 +109,11 @@ class TransactionRecords:
         return tuple(record.attempt for record in group)
 
     def positions(self) -> dict[int, Mapping[str, Any]]:
-        """Returns txid -> what its emitters cut, for attempts whose tree has closed."""
+        """Returns txid -> the positions that its emitters cut, for attempts whose tree has closed."""
         return {record.attempt.txid: record.outcome.metadata for record in self.active() if record.outcome is not None}
 
     def notes(self) -> dict[int, Mapping[str, Any]]:
-        """Returns txid -> the notes its commit stores, for everything that was cut and is not committed."""
+        """Returns txid -> the notes for its commit to store, for transactions that were cut and are not committed."""
         return {txid: record.notes for txid, record in self._records.items() if txid >= self.currtx}
 
     def is_resting(self, txid: int, now_s: float) -> bool:
@@ -123,7 +123,7 @@ class TransactionRecords:
     # Changing
 
     def issue(self, txid: int) -> TransactionAttempt:
-        """Issues a new attempt at a transaction that was cut."""
+        """Issues a new attempt at a transaction that was cut before."""
         return self._records[txid].issue(self._new_attempt_id())
 
     def take_in(
@@ -153,7 +153,7 @@ class TransactionRecords:
             record.move(state, reason)
 
     def defer(self, attempts: Iterable[TransactionAttempt]) -> None:
-        """Moves those attempts of a group that are still current to the next group."""
+        """Defers the attempts of a group that are still current to the next group."""
         for attempt in attempts:
             record = self.record_of(attempt)
             if record is not None and _state(record) is AttemptState.COMMITTING:
@@ -170,7 +170,7 @@ class TransactionRecords:
         ]
 
     def committed(self, attempts: tuple[TransactionAttempt, ...]) -> list[ActiveAttempt]:
-        """Moves `currtx` past a durable group and forgets all but its last transaction.
+        """Moves `currtx` past a committed group and forgets all but its last transaction.
 
         Raises:
             ProtocolError: the group does not begin at `currtx`.
@@ -192,7 +192,7 @@ class TransactionRecords:
             is_contiguous: whether the records must have no gap; False for an opaque spout, which stores nothing ahead.
 
         Raises:
-            AssertionError: one is violated.
+            AssertionError: an invariant is violated.
         """
         active = sorted(record.attempt.txid for record in self.active())
         assert active == list(range(self.currtx, self.currtx + len(active))), f"a gap among active txids {active}"

@@ -28,22 +28,22 @@ class CrashCauses:
         self._has_waited: set[int] = set()
 
     def cancelled(self, wave_id: int) -> None:
-        """Notes that a phase of the wave exceeds the timeout and is cancelled."""
+        """Records that a phase of the wave exceeds the timeout and is cancelled."""
         self._cancelled.add(wave_id)
 
     def waits(self, wave_id: int) -> None:
-        """Notes that no task of a phase of the wave runs."""
+        """Records that none of the wave's tasks is running."""
         self._has_waited.add(wave_id)
 
     def ended(self, wave_id: int) -> None:
-        """Forgets what was noted, because the phase ended before it took effect or the wave is finished."""
+        """Forgets the wave, because the phase ended before a cancellation took effect or the wave is finished."""
         self._cancelled.discard(wave_id)
         self._has_waited.discard(wave_id)
 
     def of(self, event: WaveCrashed | GroupCrashed) -> tuple[str, CrashKind]:
-        """Returns why a phase crashed and what to do; a timeout of the engine's own takes precedence over ours.
+        """Returns why a phase crashed, and the kind of crash; the engine's own timeout takes precedence over ours.
 
-        An engine counts its own from when it was asked, so it proves nothing about a phase that had to wait.
+        An engine counts from the moment it was asked, so its timeout proves nothing about a phase that had to wait.
         """
         was_cancelled, has_waited = event.wave_id in self._cancelled, event.wave_id in self._has_waited
         self.ended(event.wave_id)
@@ -71,11 +71,11 @@ class WaveRecord:
     Attributes:
         wave_id: its number in this run, from 1.
         attempts: its attempts, ascending.
-        started_s: when its processing phase began, or was last found to take too long; None while it waits for
-            executors or another wave.
+        started_s: when its processing phase began, or was last found overdue; None while it waits for executors or
+            another wave.
         live: its attempts that are neither committed nor dropped.
         is_running: whether its processing phase runs.
-        has_waited: whether part of that was waiting for executors.
+        has_waited: whether the phase has waited for executors.
     """
 
     wave_id: int
@@ -94,7 +94,7 @@ class WaveRecords:
         timeout_s: how long a processing phase may take before it is cancelled, in seconds.
 
     Attributes:
-        size: as given; hears of each wave that ends.
+        size: as given; notified of each wave that ends.
     """
 
     def __init__(self, size: WaveSize, timeout_s: float) -> None:
@@ -104,7 +104,7 @@ class WaveRecords:
         self._last_id = 0
 
     def room(self, byte_counts: Sequence[int]) -> int:
-        """Returns how many waiting attempts fit into the next wave, given about how large their batches are."""
+        """Returns how many waiting attempts fit into the next wave, given estimates of their batches' sizes."""
         byte_total = 0
         for count, byte_count in enumerate(byte_counts[: self.size.limit]):
             byte_total += byte_count
@@ -126,12 +126,12 @@ class WaveRecords:
             ProtocolError: the wave is not running.
         """
         wave = self._end(wave_id)
-        if wave.live:  # a wave of dropped attempts proves nothing: what crashes must be found by halving
+        if wave.live:  # a wave of dropped attempts proves nothing about the size
             self.size.processed(len(wave.attempts), 0.0 if wave.has_waited else seconds)
         return wave
 
     def crashed(self, wave_id: int, *, halves: bool = True) -> WaveRecord:
-        """Ends the processing phase of a wave that crashed; the next is half as large, unless it was not to blame.
+        """Ends the processing phase of a wave that crashed; the next wave is half as large unless `halves` is False.
 
         Raises:
             ProtocolError: the wave is not running.
@@ -149,7 +149,7 @@ class WaveRecords:
         return wave
 
     def let_go(self, wave_id: int, attempt: TransactionAttempt) -> None:
-        """Removes an attempt that was committed or dropped; 0 is the wave of one that was still waiting."""
+        """Removes an attempt that was committed or dropped; the wave is 0 if the attempt was still waiting."""
         if wave_id:
             self._waves[wave_id].live.discard(attempt)
 
@@ -166,7 +166,7 @@ class WaveRecords:
         return finished
 
     def overdue(self, now_s: float) -> list[WaveRecord]:
-        """Returns the wave whose processing phase takes too long, once per timeout; one that is queued takes none."""
+        """Returns the wave whose processing phase is overdue, once per timeout; a queued wave takes no time."""
         wave = next((wave for wave in self._waves.values() if wave.is_running), None)
         if wave is None:
             return []
@@ -178,7 +178,7 @@ class WaveRecords:
         return [wave]
 
     def waits(self, wave_id: int) -> bool:
-        """Begins the time of a processing phase again, from the next look: none of its tasks runs.
+        """Restarts the clock of a processing phase at the next check, because none of its tasks is running.
 
         Returns whether the wave is known, in either phase.
         """
@@ -194,7 +194,7 @@ class WaveRecords:
     def may_queue(self) -> bool:
         """Returns whether one more full wave may follow the one that is processed.
 
-        Not where waves are small to find out which attempt crashes: nobody could say which of two waves it was in.
+        False while waves are small to find out which attempt crashes: with two waves in flight, nobody could tell.
         """
         return sum(wave.is_running for wave in self._waves.values()) == 1 and self.size.is_full_size()
 

@@ -1,24 +1,22 @@
 """How many attempts a wave takes: a fixed number, or as many as finish in about a given time. Pure.
 
-A wave costs Spark about the same however little is in it, so small transactions want large waves; a wave that takes
-long delays its commits and repeats much if it fails. Without a fixed window the size is therefore found while the run
-goes: full waves that end early make it grow, waves that take too long make it shrink again, though never below the
-size a run starts with.
+A wave costs Spark about the same however little it holds, so small transactions want large waves; but a long wave
+delays its commits and repeats much if it fails. Without a fixed window the run therefore adapts the size: full waves
+that end early make it grow, waves that take too long make it shrink, though never below its first value.
 
-How long is too long depends on what waves cost. Of a wave that takes the wanted time, half may be its own, spent on no
-transaction. Waves may then take longer, up to `STRETCH` times the wanted time, because a backlog that does not get
-smaller keeps transactions waiting for longer than any wave. Without a backlog waves are not full, and none of this
-matters.
+How long is too long depends on a wave's fixed cost, which may be half of the target time. Waves may then take longer,
+up to `STRETCH` times the target, because in a backlog that does not shrink transactions wait longer than for any wave.
+Without a backlog waves are not full, and none of this matters.
 """
 
 from __future__ import annotations
 
 MEMORY = 0.75
-"""What an earlier wave still counts for after each later one."""
+"""The factor by which an earlier wave's weight shrinks with each later one."""
 SPREAD = 0.1
-"""The least standard deviation of sizes, as a part of their mean, that tells the two costs apart."""
+"""The least standard deviation of sizes, relative to their mean, that separates fixed cost from cost per attempt."""
 FADING = 0.95
-"""What remains of a wave's own cost after each wave that could not confirm it: sizes then move, and show it again."""
+"""The factor by which the fixed cost shrinks with each wave that cannot confirm it; sizes then vary and show it."""
 
 
 class WaveCost:
@@ -34,7 +32,7 @@ class WaveCost:
         self._sizes_squared = self._sizes_by_seconds = 0.0
 
     def note(self, size: int, seconds: float) -> None:
-        """Notes a wave of `size` attempts that took `seconds`."""
+        """Records a wave of `size` attempts that took `seconds`."""
         self._weight = MEMORY * self._weight + 1
         self._size = MEMORY * self._size + size
         self._seconds = MEMORY * self._seconds + seconds
@@ -50,17 +48,17 @@ class WaveCost:
 
 
 FIRST_SIZE = 32
-"""Attempts of a full wave before one was timed, and always affordable."""
+"""Attempts of a full wave before any was timed; a timed wave is never made smaller than this."""
 FIRST_LIMIT = 4
 """Attempts of the first wave, which is committed early; the next ones double."""
 LARGEST_SIZE = 1024
-"""However short waves are: the driver keeps a record of every attempt in flight."""
+"""Most attempts of a wave, however short waves are: the driver keeps a record of every attempt in flight."""
 TOLERANCE = 1.25
-"""A time within this factor of what a wave may take is left as it is."""
+"""A duration within this factor of the allowed time changes nothing."""
 STRETCH = 2
-"""How many times the wanted time a full wave may take, if shorter ones are mostly spent on themselves."""
+"""How many times the target time a full wave may take, if shorter waves are mostly fixed cost."""
 FIXED_SHARE = 1 / 10
-"""The part of a wave's time that may be its own before longer waves are better."""
+"""The fixed cost's share of a wave's time above which longer waves are better."""
 
 
 class WaveSize:
@@ -69,7 +67,7 @@ class WaveSize:
     Args:
         window: most transactions in flight: a wave takes half of them, so that two can be in flight. None lets the
             size follow the time that waves take.
-        target_s: the time that a wave should take, in seconds.
+        target_s: how long a wave should take, in seconds.
     """
 
     def __init__(self, window: int | None, target_s: float) -> None:
@@ -88,7 +86,7 @@ class WaveSize:
         return self._limit
 
     def is_full_size(self) -> bool:
-        """Returns whether a wave is not limited, at first or after a crash, and has more than one attempt."""
+        """Returns whether the next wave may be full, of more than one attempt: neither start nor crash limits it."""
         return self._limit == self._full > 1
 
     def window(self) -> int:
@@ -100,16 +98,16 @@ class WaveSize:
         return 2 * LARGEST_SIZE if self._window is None else self._window
 
     def processed(self, count: int, seconds: float) -> None:
-        """Notes that a wave of `count` attempts was processed in `seconds`, 0 if that is unknown.
+        """Records that a wave of `count` attempts was processed in `seconds`, 0 if that is unknown.
 
-        At first, and after a crash, sizes double up to the full one.
+        At first, and after a crash, sizes double up to the full size.
         """
         if self._is_timed and seconds > 0:
             self._follow(count, seconds)
         self._limit = min(self._full, 2 * self._limit)
 
     def _follow(self, count: int, seconds: float) -> None:
-        """Moves the full size towards what a wave may take, at most by a factor of two."""
+        """Moves the full size towards the allowed time, by a factor of two at most."""
         if not self._is_warm:  # the first wave waits for workers to start
             self._is_warm = True
             return
@@ -121,7 +119,7 @@ class WaveSize:
             self._full = min(self._full, max(FIRST_SIZE, int(count * max(0.5, ratio))))
 
     def _allowed_s(self, seconds: float) -> float:
-        """Returns how long a full wave may take; while nothing else is known, all of the last one was its own."""
+        """Returns how long a full wave may take; an unknown fixed cost is taken to be the whole last wave."""
         fixed_s = seconds if self._cost.fixed_s is None else self._cost.fixed_s
         return min(STRETCH * self._target_s, max(self._target_s, fixed_s / FIXED_SHARE))
 

@@ -1,8 +1,8 @@
-"""Refuses to start from stored metadata that has a hole, or on an input that has changed unless the user accepts it.
+"""Refuses a start if the stored metadata has a gap, or the input has changed and the user has not accepted that.
 
-The store's checksum already vouches for every entry of the metadata. This is an independent check: there must be
-metadata of consecutive transactions, from the last committed one on. Otherwise, a transaction whose predecessor is
-unknown would be cut from the start of the input, and a hole would be taken for the end.
+The store's checksum already covers every metadata entry. This is an independent check: from the last committed
+transaction on, metadata must be consecutive. Otherwise, a transaction whose predecessor is unknown would be cut from
+the start of the input, and a gap would be taken for the end.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ SENTENCES_SHOWN = 10
 
 
 FILE_KINDS = ("text files ", "JSON lines ", "CSV files ", "Parquet files ")
-"""What the fingerprint of an input of files holds."""
+"""One of these is in the fingerprint of every input of files."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputQuestion:
-    """The input given now, to a topology that has read input in earlier runs; `change` is as the spout reports it."""
+    """The input of this start, for a topology that has read input in earlier runs; `change` is the spout's report."""
 
     topology_id: str
     fingerprint: str
@@ -36,11 +36,11 @@ class InputQuestion:
 
 
 def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
-    """Returns the changes that the user has accepted by `RunOptions.adopt`, one sentence each; before the takeover.
+    """Returns the changes accepted by `RunOptions.adopt`, one sentence each; called before the takeover.
 
     Raises:
-        SourceError: the input has the same fingerprint but has changed where it was read.
-        StateRefusedError: it is another input, and the user has not accepted the consequences.
+        SourceError: the input has the same fingerprint, but a part that was read has changed.
+        StateRefusedError: the input is another one, and the user has not accepted the consequences.
     """
     words, change = adopted_words(adopt), question.change
     if question.former.is_same:
@@ -76,7 +76,7 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
 
 
 def _brief(change: InputChange | None, needed: Collection[str]) -> str:
-    """Returns what to do in a few words, which the rest of the message explains."""
+    """Returns the remedy in a few words; the rest of the message explains it."""
     if change is not None and change.impossible:
         return "restore it, or take another topology id"
     words = "=unchecked" if change is None else f"={','.join(needed)}" if needed else ""
@@ -91,7 +91,7 @@ def accepted_notes(change: InputChange, adopt: bool | str) -> dict[str, Any]:
 
 
 def _needed(change: InputChange) -> dict[str, tuple[str, ...]]:
-    """Returns word -> the changes that it accepts."""
+    """Returns word -> the changes that need it."""
     by_word = {
         "skip": change.skipped,
         "again": change.again,
@@ -102,12 +102,12 @@ def _needed(change: InputChange) -> dict[str, tuple[str, ...]]:
 
 
 def _accepts(words: Collection[str], needed: Collection[str]) -> bool:
-    """Returns whether all is accepted; what is read again needs no other word."""
+    """Returns whether all changes are accepted; "again" also accepts renamed files."""
     return all(word in words or (word == "renamed" and "again" in words) for word in needed)
 
 
 def _acceptance(needed: Collection[str]) -> str:
-    """Returns how to accept what is needed, and what that means for the state."""
+    """Returns how to accept the needed changes, and what that means for the state."""
     said = f"accept exactly this with --adopt={','.join(needed)} (in Python RunOptions.adopt)"
     if "changed" in needed:
         said += ": what was counted stays as it is"
@@ -119,7 +119,7 @@ def _acceptance(needed: Collection[str]) -> str:
 
 
 def _consequences(question: InputQuestion) -> str:
-    """Returns what follows from the change, and every way out."""
+    """Returns the consequences of the change, and every way out."""
     change, ways_out = question.change, _ways_out(question.topology_id)
     if change is None:
         adopt = "take the new input as it is with --adopt=unchecked (in Python RunOptions.adopt)"
@@ -163,9 +163,9 @@ def _shown(sentences: Collection[str]) -> list[str]:
 
 
 def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *, committed_txid: int) -> None:
-    """Refuses metadata of a spout's coordinator from which it cannot continue.
+    """Refuses stored coordinator metadata from which the spout cannot continue.
 
-    That of the last committed txid must be there, because the next transaction is cut from it.
+    The last committed txid must have metadata, because the next transaction is cut from it.
     """
     if committed_txid and not metadata:
         raise StateRefusedError(
@@ -180,7 +180,7 @@ def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *,
 
 
 def check_scopes(topology_id: str, scopes: Mapping[str, Mapping[int, Any]]) -> None:
-    """Refuses scopes other than the coordinator's, which is not among these, that are not of a partition."""
+    """Refuses scopes that do not belong to a partition; `scopes` does not include the coordinator's."""
     for scope, by_txid in scopes.items():
         if not is_partition_scope(scope):
             raise StateRefusedError(
@@ -196,7 +196,7 @@ def check_partition_metadata(
     *,
     committed_txid: int,
 ) -> None:
-    """Refuses partitions (scope -> txid -> metadata) that do not all have metadata up to the same txid.
+    """Refuses partitions (scope -> txid -> metadata) unless all have metadata up to the same txid.
 
     `counts` is txid -> number of partitions.
     """

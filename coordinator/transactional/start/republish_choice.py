@@ -1,4 +1,4 @@
-"""Chooses what a run publishes again: quarantined batches, or dead letters, each by the way it takes."""
+"""Chooses the quarantined batches or dead letters that a run republishes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from state.troubles import Trouble
 from state.values.whole import is_whole
 
 LetterNumber: TypeAlias = tuple[int, int]
-"""Txid and number of a letter: its id, 17.0, as two numbers."""
+"""A letter's id as two numbers, its txid and its number; 17.0 is (17, 0)."""
 LettersGiven: TypeAlias = Sequence[str] | Sequence[LetterNumber] | str
 LETTERS_PER_TRANSACTION = 100
 LETTERS_PER_RUN = 20_000
-"""Most letters of one run that republishes, which holds them in memory."""
+"""Most letters that one run republishes: it holds them in memory."""
 
 _LOG = logging.getLogger("txbatch")
 
@@ -43,7 +43,7 @@ class LetterChoice:
 
     @classmethod
     def of(cls, given: LettersGiven) -> LetterChoice:
-        """Returns the choice that an argument `republish_letters` of `run` makes, or refuses it."""
+        """Returns the choice that the argument `republish_letters` of `run` makes, or refuses the argument."""
         if given == "all":
             return cls()
         if not isinstance(given, str) and given:
@@ -66,13 +66,13 @@ class LetterChoice:
         return self.component_ids is None or letter.component_id in self.component_ids
 
     def chosen(self, topology: Topology, letters: Iterable[DeadLetter]) -> tuple[Republication, ...]:
-        """Returns transactions of letters, in their order; called once at start, before the takeover (driver).
+        """Returns transactions of the chosen letters, in order; called once at start, before the takeover (driver).
 
-        A letter that was refused before it was emitted has no way back into the topology, and stays where it is.
+        A letter that was refused before it was emitted cannot re-enter the topology, and stays where it is.
 
         Raises:
-            TopologyError: a component or a letter is unknown, there is no letter to republish, or the topology has
-                changed so that a letter does not fit the stream it was emitted on.
+            TopologyError: a component or a letter is unknown, there is no letter to republish, or a letter no longer
+                fits the stream on which it was emitted.
         """
         known = {component.component_id for component in topology.components}
         unknown = sorted(set(self.component_ids or ()) - known)
@@ -100,7 +100,7 @@ class LetterChoice:
         return tuple(_republication(part) for part in parts)
 
     def _found(self, topology: Topology, letters: Iterable[DeadLetter]) -> Iterable[DeadLetter]:
-        """Returns the letters that are chosen; all of those that are named have to be there."""
+        """Returns the chosen letters; every letter named in the choice has to exist."""
         found = (letter for letter in letters if self.takes(letter))
         if self.letters is None:
             return found
@@ -113,7 +113,7 @@ class LetterChoice:
     def _ways(
         self, topology: Topology, letters: Iterable[DeadLetter]
     ) -> tuple[list[tuple[DeadLetter, list[Any]]], int]:
-        """Returns the letters to republish, each with its way, and how many have none."""
+        """Returns the letters to republish, each with its emission, and how many cannot be emitted."""
         ways: list[tuple[DeadLetter, list[Any]]] = []
         stay = 0
         for letter in letters:
@@ -143,9 +143,9 @@ def _republication(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Republicatio
 
 
 def _way_of(topology: Topology, letter: DeadLetter) -> list[Any] | None:
-    """Returns what the spout's task has to emit: stream, values, index of the task for a direct stream.
+    """Returns what the spout's task has to emit for a letter: stream, values, and for a direct stream the task index.
 
-    None if the letter was never emitted, and no bolt takes bad records.
+    None if the letter was never emitted and no bolt takes bad records.
     """
     if not letter.stream_id:
         repairs = any(
@@ -177,14 +177,14 @@ class RepublishChoice:
     """The quarantined batches to republish.
 
     Attributes:
-        txids: under which they were set aside; None republishes all.
+        txids: the txids under which the batches were set aside; None republishes all.
     """
 
     txids: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, given: Sequence[int] | str) -> RepublishChoice:
-        """Returns the choice that an argument `republish` of `run` makes, or refuses it."""
+        """Returns the choice that the argument `republish` of `run` makes, or refuses the argument."""
         if given == "all":
             return cls()
         if isinstance(given, str) or not given or not all(is_whole(txid, 1) for txid in given):
@@ -197,8 +197,8 @@ class RepublishChoice:
         """Returns the batches in the order of their txids; called once at start, before the takeover (driver).
 
         Raises:
-            TopologyError: there is none, or not all of those that were asked for.
-            StateRefusedError: one was read from another input, and the user has not accepted that.
+            TopologyError: no batch is quarantined, or not every one that was asked for.
+            StateRefusedError: a batch was read from another input, and the user has not accepted that.
         """
         wanted = records_of(topology_id, records, self.txids)
         for record in wanted:
@@ -215,10 +215,10 @@ class RepublishChoice:
 def records_of(
     topology_id: str, records: Sequence[QuarantineRecord], txids: Sequence[int] | None
 ) -> list[QuarantineRecord]:
-    """Returns the quarantined batches of these txids, or all, by txid; there has to be each of them, and one at least.
+    """Returns the quarantined batches of these txids in order; None returns all.
 
     Raises:
-        TopologyError: there is not.
+        TopologyError: a txid has no quarantined batch, or there is none at all.
     """
     known = {record.txid: record for record in records}
     missing = sorted(set(txids or ()) - known.keys())

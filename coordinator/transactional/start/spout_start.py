@@ -1,6 +1,6 @@
 """Calls the user's spout at the start of a run, before anything can be committed; errors name the method.
 
-Nothing is in flight yet, so after a `FailedException` the call is repeated after a pause, and any other exception ends
+Nothing is in flight yet, so a call that raises `FailedException` is repeated after a pause; any other exception ends
 the start.
 """
 
@@ -26,14 +26,14 @@ class SpoutStart:
     """Calls the methods of a topology's spout, and repeats calls that fail.
 
     Args:
-        context: of the spout's first task.
+        context: the context of the spout's first task.
         tries: most calls of a method that raises `FailedException`.
-        pause: waits that many seconds between two calls.
+        pause: waits for the given number of seconds between two calls.
 
     Attributes:
-        kind: of the spout.
-        calls: calls it, here and during the run.
-        spout: its coordinator; set by `make`, before anything is asked but the fingerprint.
+        kind: the spout's kind.
+        calls: calls the spout, here and during the run.
+        spout: the spout's coordinator; set by `make`, before any call but `fingerprint`.
         committer: the spout's committer, None if it has none.
     """
 
@@ -76,5 +76,5 @@ class SpoutStart:
         return self.calls.patiently("compare", lambda: expect_change(self.spout.compare(own)))
 
     def position(self, metadata: Any) -> Any:
-        """Asks the coordinator what of a transaction's metadata says what was read; for a refold."""
+        """Asks the coordinator for the part of a transaction's metadata that describes the input read; for a refold."""
         return self.calls.patiently("position", lambda: self.spout.position(own_copy(metadata)))

@@ -1,7 +1,7 @@
-"""Takes over what earlier runs have left: looks, decides, and only then becomes the owner.
+"""Takes over from earlier runs: reads their records, decides, and only then becomes the owner.
 
-A start is refused before a running coordinator is fenced and before anything is stored. A changed input or topology is
-stored by the first write of the run, so a start that fails leaves both as they were.
+A start is refused before it fences a running coordinator and before it stores anything. The run's first write stores a
+changed input or topology, so a start that fails leaves both as they were.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _LOG = logging.getLogger("txbatch")
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """What a run has taken over, and what has changed since the run before.
+    """What a run has taken over, and the changes since the run before.
 
     Attributes:
         committed_txid: last committed transaction, 0 if there is none.
         metadata: stored metadata, checked.
-        notes: txid -> what to remember of it, for transactions that were cut and are not committed.
-        description: of the topology, as it is stored from now on.
-        source_fingerprint: of the input, likewise.
+        notes: txid -> notes, of transactions that were cut and are not committed.
+        description: the topology's description, as stored from now on.
+        source_fingerprint: the input's fingerprint, as stored from now on.
         notices: the changes that were accepted, one sentence each.
-        republications: the quarantined batches that the run is to publish again, None in a run that reads its input.
+        republications: the quarantined batches that the run republishes, None in a run that reads its input.
     """
 
     committed_txid: int
@@ -67,9 +67,9 @@ class TakenOver:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """The result of checking what earlier runs have stored; the input it was compared with is stored from now on.
+    """The result of checking the records of earlier runs; the fingerprint is stored from now on.
 
-    A run that reads no input compares none, and keeps the one that is stored for the run after it.
+    A run that reads no input compares none, and keeps the stored fingerprint for the next run.
     """
 
     source_fingerprint: str
@@ -78,7 +78,7 @@ class _Settled:
 
 
 def _packed(found: FoundTopology) -> bytes:
-    """Returns what is equal for two that are; a NaN in the metadata is not equal to itself."""
+    """Returns bytes by which to compare two finds; values would not do, since a NaN is not equal to itself."""
     return pack([found.committed_txid, found.source_fingerprint, found.topology, found.metadata])
 
 
@@ -86,9 +86,9 @@ class Takeover:
     """One start of a topology (driver).
 
     Args:
-        store: its server was checked.
-        start: has made the spout.
-        options: name the changes that the user accepts.
+        store: the store, on a server that was checked.
+        start: the spout's calls; it has made the spout.
+        options: the run's options, with the changes that the user accepts.
         choice: the quarantined batches or dead letters to republish; None in a run that reads its input.
     """
 
@@ -105,10 +105,10 @@ class Takeover:
         self._options, self._choice = options, choice
 
     def refuse(self) -> None:
-        """Raises what `take` would be refused for as things stand; changes nothing, and fences nobody.
+        """Raises the error with which `take` would be refused now; changes nothing and fences nobody.
 
         Raises:
-            StateRefusedError, SourceError: as `take`.
+            StateRefusedError, SourceError: see `take`.
         """
         found = self._store.look()
         if found is not None:
@@ -119,7 +119,7 @@ class Takeover:
         """Becomes the owner, see `RedisStore.acquire`.
 
         Raises:
-            StateRefusedError, SourceError: the run cannot continue from what was found, or not unless the user accepts
+            StateRefusedError, SourceError: the run cannot continue from the stored records, or only if the user accepts
                 the changes.
         """
         given, found = self._given(), self._store.look()
@@ -136,7 +136,7 @@ class Takeover:
             accepted=found,
         )
         if _packed(acquired) != _packed(found or FoundTopology(0, settled.source_fingerprint, stored, {})):
-            # the run that is now fenced wrote meanwhile, or shards have given back what home had lost
+            # the run that is now fenced wrote meanwhile, or shards have restored what home had lost
             settled = self._settled(acquired, given)
             stored = _with_history(given.topology, acquired, existing)
             self._store.describe(settled.source_fingerprint, stored)
@@ -159,7 +159,7 @@ class Takeover:
         return Descriptions(self._start.fingerprint(), described(self._topology))
 
     def _republications(self, fingerprint: str) -> tuple[Republication, ...] | None:
-        """Returns the quarantined batches to republish, chosen before anybody is fenced."""
+        """Returns the batches to republish, chosen before anybody is fenced."""
         if self._choice is None:
             return None
         if isinstance(self._choice, LetterChoice):
@@ -172,9 +172,9 @@ class Takeover:
         )
 
     def _refuse_unknown_states(self, found: FoundTopology | None) -> list[str]:
-        """Refuses to add to state of unknown history: its records were lost, or the keys belong to somebody else.
+        """Refuses to add to state without records: they were lost, or the keys belong to somebody else.
 
-        Returns the states that the user agrees to add to.
+        Returns the states without records that the user has accepted.
         """
         if found is None and self._store.has_records():
             return []  # `acquire` reports what is wrong with them
@@ -199,7 +199,7 @@ class Takeover:
         return existing
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
-        """Refuses an opaque spout, which needs positions, after a spout without partitions, which stored none."""
+        """Refuses an opaque spout after a spout without partitions, which stored none of the positions it needs."""
         scopes = {parse_metadata_field(field)[0] for field in found.metadata}
         if self._start.kind.is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
             topology_id = self._topology.topology_id
@@ -220,7 +220,7 @@ class Takeover:
             accept_state_changes=self._options.accept_state_changes,
         )
         log = self._log(found.metadata, committed)
-        if not committed and not found.metadata:  # nothing was read yet, so any input will do
+        if not committed and not found.metadata:  # nothing was read yet, so any input is accepted
             return _Settled(fingerprint, tuple(said))
         self._check_metadata(log, committed)
         self._refuse_another_kind(found, log)
@@ -245,12 +245,12 @@ class Takeover:
         return MetadataLog(stored, is_opaque=self._start.kind.is_opaque, committed_txid=committed_txid)
 
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
-        """Returns what to remember of transactions that were cut and are not committed."""
+        """Returns the notes of transactions that were cut and are not committed."""
         calls, spout, stored = self._start.calls, self._start.spout, metadata.coordinator
         return {txid: calls.notes(spout, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
-        """Refuses metadata with a hole; that of an opaque spout, which stores nothing ahead, cannot have one."""
+        """Refuses metadata with a gap; an opaque spout stores nothing ahead, so its metadata cannot have one."""
         topology_id = self._topology.topology_id
         check_scopes(topology_id, metadata.partitions)
         if self._start.kind.is_opaque:
@@ -262,12 +262,12 @@ class Takeover:
 
 
 def _with_history(description: str, found: FoundTopology | None, existing: Iterable[str]) -> str:
-    """Returns the topology's description, with what those of earlier runs say of its states.
+    """Returns the topology's description, completed with the stored history of its states.
 
     Args:
-        description: of the run that begins.
-        found: what is stored; None before the first run.
-        existing: states that are there although no run is known to have written them.
+        description: the description of the run that begins.
+        found: the stored topology; None before the first run.
+        existing: states that have data although no run is known to have written it.
     """
     stored, next_txid = ("", 1) if found is None else (found.topology, found.committed_txid + 1)
     return with_former(with_beginnings(description, stored, next_txid, existing), stored)

@@ -1,4 +1,4 @@
-"""What a run writes about itself to its server: an observer, its pure books, and the edge that writes them.
+"""The pulse, a run's reports about itself on its server: an observer, its pure books, and their writer.
 
 Nothing here decides anything, and a run without it does exactly the same.
 """

@@ -1,4 +1,4 @@
-"""Observes a run and makes its pulse: pure books on the coordinator's thread, handed to a writer on its own."""
+"""Observes a run and makes its pulse: pure books on the coordinator's thread, and a writer on another thread."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from state.records.run_pulse import (
 )
 
 RECENT = 512
-"""How many durations a spread is made of."""
+"""How many recent durations a spread covers."""
 BY_NAME = tuple({each.name for each in fields(RunFigures)} & {each.name for each in fields(RunStatistics)})
-"""Figures that the statistics have under the same name: a new one is declared in both, and stored."""
+"""Figures that the statistics have under the same name: a new one only has to be declared in both."""
 
 SAMPLED = tuple(each.name for each in fields(PulseSample))
-"""Figures, or states of attempts in the window."""
+"""The names of sampled figures, or of states of attempts in the window."""
 
 
 class PulseBook:
-    """The figures of one run, and its stories; notified of everything on the coordinator's thread.
+    """The figures of one run, and its stories; notified of all observations on the coordinator's thread.
 
     Args:
-        epoch_s: what to add to the run's clock to get seconds since the epoch.
+        epoch_s: seconds since the epoch at 0 of the run's clock.
 
     Attributes:
-        stories: of its transactions.
+        stories: the stories of the run's transactions.
     """
 
     def __init__(self, epoch_s: float) -> None:
@@ -64,10 +64,10 @@ class PulseBook:
         self._end: RunState | None = None
         self._has_been_idle = False
 
-    # What happens
+    # Observing
 
     def note(self, observation: Observation, now_s: float) -> None:
-        """Takes what was observed just now."""
+        """Takes in an observation."""
         self._latencies.extend(now_s - story.cut_s for story in self.stories.note(observation, now_s))
         match observation:
             case TurnEnded(is_idle=is_idle):
@@ -85,11 +85,11 @@ class PulseBook:
                 pass
 
     def ended(self, state: RunState, error: str = "") -> None:
-        """Takes down how the run has ended; the first one counts."""
+        """Records how the run has ended; the first call counts."""
         if self._end is None:
             self._end, self._error = state, gist(error)
 
-    # What is stored
+    # Storing
 
     def figures(self, statistics: RunStatistics, condition: RunCondition, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
@@ -129,14 +129,14 @@ class PulseBook:
 
 
 def sample_of(figures: RunFigures) -> PulseSample:
-    """Returns the figures that are kept for some minutes: of a spread its median."""
+    """Returns the figures to keep for some minutes; a spread becomes its median."""
     found = {name: getattr(figures, name, figures.window.get(name, 0)) for name in SAMPLED}
     kept: dict[str, Any] = {name: each.p50 if isinstance(each, Spread) else each for name, each in found.items()}
     return PulseSample(**kept)
 
 
 def spread_of(durations: Iterable[float]) -> Spread:
-    """Returns how durations are spread, rounded to a tenth of a millisecond."""
+    """Returns the spread of durations, rounded to a tenth of a millisecond."""
     ordered = sorted(durations)
     if not ordered:
         return Spread()
@@ -146,7 +146,7 @@ def spread_of(durations: Iterable[float]) -> Spread:
 
 
 def component_figures(done: ComponentMetrics) -> ComponentFigures:
-    """Returns what a component has done, streams added up."""
+    """Returns a component's work, summed over streams."""
     return ComponentFigures(
         tuples_in=sum(done.work.executed.values()),
         tuples_out=sum(done.work.emitted.values()),
@@ -157,12 +157,12 @@ def component_figures(done: ComponentMetrics) -> ComponentFigures:
 
 
 class PulseObserver:
-    """Tells the pulse of one transactional run.
+    """The observer that makes the pulse of one transactional run.
 
     Args:
         start_writer: returns the writer, started; called once the run owns its topology.
-        clock: seconds, monotonic; the one of the run's statistics.
-        epoch_s: what to add to the clock to get seconds since the epoch.
+        clock: seconds, monotonic; the clock of the run's statistics.
+        epoch_s: seconds since the epoch at 0 of the clock.
     """
 
     def __init__(self, start_writer: Callable[[], PulseWriter], *, clock: Callable[[], float], epoch_s: float) -> None:
@@ -174,11 +174,11 @@ class PulseObserver:
         self._condition: Callable[[], RunCondition] = RunCondition
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         try:
             self._take(observation)
         except Exception:
-            self._close()  # nothing more is handed over, so the writer must not say for ever that all is well
+            self._close()  # nothing more is passed on, so the writer must not report for ever that all is well
             raise
 
     def _take(self, observation: Observation) -> None:

@@ -21,10 +21,10 @@ def pulse_observer(store: RedisStore, *, durability: str, history: int, master: 
     """Returns the observer that writes the pulse of a run; its writer starts once the run owns the topology.
 
     Args:
-        store: of the run.
-        durability: the level that the run waits for.
-        history: how many transactions keep their story.
-        master: Spark master.
+        store: the run's store.
+        durability: the durability level that the run waits for.
+        history: how many transactions keep a story.
+        master: the Spark master.
     """
 
     def start_writer() -> PulseWriter:

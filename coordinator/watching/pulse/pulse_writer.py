@@ -1,7 +1,7 @@
-"""Writes a run's pulse from a thread of its own, so that no commit ever waits for it.
+"""Writes a run's pulse from a separate thread, so that no commit ever waits for it.
 
-The coordinator's thread hands over news about once a second. The writer sends the newest, and without
-anything new it only says that the process is alive: a driver may be busy in user code, or wait for the server.
+The coordinator's thread passes on news about once a second. The writer sends the newest, and without news it only
+reports that the process is alive: a driver may be busy in user code, or wait for the server.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from state.printable import said_by
 from state.records.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD
 
 STORIES_PER_CALL = 1_000
-"""Most stories in one call, which then takes the server a few milliseconds."""
+"""Most stories in one call, so that it takes the server only a few milliseconds."""
 STORIES_WAITING = 20_000
-"""Most stories that wait to be sent; while a server is away, the oldest are forgotten."""
+"""Most stories waiting to be sent; while the server does not answer, the oldest are dropped."""
 CLOSE_TIMEOUT_S = 3.0
 _LOG = logging.getLogger("txbatch")
 
 
 class Sender(Protocol):
-    """The part of `PulseSender` that is used here."""
+    """The used part of `PulseSender`."""
 
     def send(self, fields: Mapping[str, str], stories: list[tuple[int, str]], *, kept: int) -> bool:
-        """Writes, and returns whether the run still owns the topology."""
+        """Writes fields and stories, and returns whether the run still owns the topology."""
 
 
 class PulseWriter:
     """Writes one run's pulse; a pulse that fails is logged once and never fails the run.
 
     Args:
-        identity: who runs, as text; sent with the first pulse.
+        identity: `RunIdentity` as text; sent with the first pulse.
         wall_clock: seconds since the epoch.
-        kept: how many transactions keep their story.
+        kept: how many transactions keep a story.
     """
 
     def __init__(self, sender: Sender, identity: str, *, wall_clock: Callable[[], float], kept: int) -> None:
@@ -59,7 +59,7 @@ class PulseWriter:
         Args:
             now: `RunFigures` as text.
             sample: `PulseSample` as text.
-            stories: ascending; put together here.
+            stories: ascending by txid; turned into text on the writer's thread.
         """
         with self._wake:
             place = int(self._wall_clock()) % SAMPLES_KEPT
@@ -68,7 +68,7 @@ class PulseWriter:
             self._wake.notify()
 
     def close(self) -> None:
-        """Sends what is left, within `CLOSE_TIMEOUT_S`, and ends the thread."""
+        """Sends all remaining news, within `CLOSE_TIMEOUT_S`, and ends the thread."""
         with self._wake:
             self._is_closing = True
             self._wake.notify()
@@ -105,7 +105,7 @@ class PulseWriter:
                     said_by(error),
                 )
             self._has_failed = True
-        except Exception:  # noqa: BLE001 - our own fault, which would return with the same stories: give them up
+        except Exception:  # noqa: BLE001 - a fault of txbatch, which would recur with these stories: give them up
             _LOG.exception("the run's pulse has a fault; the run continues")
             self._has_failed = True
         else:

@@ -1,6 +1,6 @@
 """The story of each transaction, from its first cut to its commit or the end of the run. Pure.
 
-While a run commits, only references are kept; a story becomes text when it is sent, on the thread that sends it.
+While a run commits, only references are kept; a story becomes text when it is sent, on the sending thread.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from state.attempt import TransactionAttempt
 from state.records.transaction_story import ATTEMPTS_TOLD
 
 FAILED_TOLD = 100
-"""Most transactions without a commit that are sent when the run ends: the lowest ones, among which is the culprit."""
+"""Most uncommitted transactions whose stories are sent at the end of a run: the lowest, including the culprit."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
 @dataclass(slots=True)
 class AttemptTrack:
-    """An attempt that a wave has taken; times on the run's clock.
+    """An attempt that a wave has taken; times are by the run's clock.
 
     Attributes:
         started_s, ended_s: when the wave was started, and when the attempt failed or was dropped.
-        failed: why, in few words; "" while it is under way, or committed.
-        reason: the same in a line.
+        failed: the cause in few words; "" while it is under way, or committed.
+        reason: the cause in a line.
     """
 
     attempt: TransactionAttempt
@@ -46,7 +46,7 @@ class AttemptTrack:
     reason: str = ""
 
     def to_dict(self, epoch_s: float, committed_s: float) -> dict[str, Any]:
-        """Returns the attempt as it is stored."""
+        """Returns the attempt in its stored form."""
         stored = {
             "attempt_id": f"{self.attempt.attempt_id:016x}",
             "wave": self.wave_id,
@@ -58,18 +58,18 @@ class AttemptTrack:
 
 @dataclass(slots=True)
 class Story:
-    """One transaction; times on the run's clock.
+    """One transaction; times are by the run's clock.
 
     Attributes:
-        epoch_s: what to add to the run's clock to get seconds since the epoch.
-        cut_s: when it was first cut, or a wave first took it.
-        input_bytes: about how much input it reads.
-        attempts: the last of them, ascending.
-        attempt_count: all of them.
+        epoch_s: seconds since the epoch at 0 of the run's clock.
+        cut_s: when the run first cut it, or a wave first took it.
+        input_bytes: estimated size of its input.
+        attempts: the last attempts, ascending.
+        attempt_count: the number of all attempts.
         processed_s: when the processing phase of the last attempt ended.
-        outcome: what its ackers reported.
-        group: what it was committed with; None before.
-        committed_s: when.
+        outcome: the ackers' result.
+        group: the group with which it was committed; None before.
+        committed_s: when it was committed.
     """
 
     txid: int
@@ -89,17 +89,17 @@ class Story:
         return last if last is not None and last.attempt == attempt and not last.failed else None
 
     def began(self, attempt: TransactionAttempt, wave_id: int, now_s: float) -> None:
-        """Adds an attempt; of many, the last ones are kept."""
+        """Adds an attempt; only the last ones are kept."""
         self.outcome = self.processed_s = None
         self.attempt_count += 1
         self.attempts = [*self.attempts[-(ATTEMPTS_TOLD - 1) :], AttemptTrack(attempt, wave_id, now_s)]
 
     def has_failed(self) -> bool:
-        """Returns whether an attempt of it has failed, or was dropped."""
+        """Returns whether one of its attempts has failed, or was dropped."""
         return any(attempt.failed for attempt in self.attempts)
 
     def to_json(self) -> str:
-        """Returns the text that is stored; what has its usual value is left out."""
+        """Returns the stored text; default values are left out."""
         stored = self._without_commit() if self.group is None else self._with(self.group)
         return _ENCODER.encode(stored)
 
@@ -107,7 +107,7 @@ class Story:
         return _rounded(self.epoch_s + now_s)
 
     def _without_commit(self) -> dict[str, Any]:
-        """Returns attempts only: no counts, as nothing of it counts."""
+        """Returns the attempts only, since nothing of an uncommitted transaction counts."""
         ended = [attempt for attempt in self.attempts if attempt.failed]
         return {
             "cut_at": self._at(self.cut_s),
@@ -150,10 +150,10 @@ class Story:
 
 
 class Stories:
-    """The transactions of one run; notified of everything on the coordinator's thread.
+    """The stories of one run's transactions; notified of all observations on the coordinator's thread.
 
     Args:
-        epoch_s: what to add to the run's clock to get seconds since the epoch.
+        epoch_s: seconds since the epoch at 0 of the run's clock.
     """
 
     def __init__(self, epoch_s: float) -> None:
@@ -162,7 +162,7 @@ class Stories:
         self._closed: list[Story] = []
 
     def note(self, observation: Observation, now_s: float) -> list[Story]:
-        """Takes what was observed just now; returns the transactions that were committed with it."""
+        """Takes in an observation; returns the transactions that were committed with it."""
         match observation:
             case AttemptsIssued(cuts=cuts):
                 for txid, cut_s, byte_count in cuts:
@@ -189,12 +189,12 @@ class Stories:
         return closed
 
     def take_failed(self, limit: int = FAILED_TOLD) -> list[Story]:
-        """Returns the lowest transactions with failed attempts and no committed one, ascending.
+        """Returns the lowest uncommitted transactions with failed attempts, ascending.
 
-        Called once, when the run has ended: the server takes stories in ascending order and lets go of those far below.
+        Called once, when the run has ended: the server takes stories in ascending order and drops those far below.
 
         Args:
-            limit: most of them.
+            limit: most transactions to return.
         """
         failed = [story for _, story in sorted(self._open.items()) if story.has_failed()]
         return failed[: min(limit, FAILED_TOLD)]
@@ -218,7 +218,7 @@ class Stories:
             story = self._open.get(attempt.txid)
             track = None if story is None else story.current(attempt)
             if track is None:
-                continue  # it only waited for a wave
+                continue  # the attempt only waited for a wave
             track.ended_s = now_s
             if attempt in culprits:
                 track.failed, track.reason = FailureCause(failed.cause).words, reason
@@ -227,12 +227,12 @@ class Stories:
 
 
 def _rounded(seconds: float) -> float:
-    """Returns a time in whole milliseconds; `round` to three digits goes by way of text, four times as slow."""
+    """Returns a time in whole milliseconds; `round` to three digits converts to text, which is four times as slow."""
     return round(1000 * seconds) / 1000
 
 
 def _add(done: dict[str, dict[str, Any]], component_id: str, work: TaskMetrics) -> None:
-    """Adds what a task, or several, did for the transaction."""
+    """Adds the work of one or several tasks for the transaction."""
     busy_ms = round((sum(work.execute_ns.values()) + work.finish_ns) / 1e5) / 10
     known = done.get(component_id)
     if known is None:

@@ -1,4 +1,4 @@
-"""How many records of the input a run has refused, and why most of them."""
+"""Counts of the records that a run has refused, and the commonest reasons."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from state.printable import counted, one_line
 
 KINDS_KEPT = 50
 RECORDS_MIN = 100
-"""The fewest records for which a fraction of bad ones says anything."""
+"""The fewest records for which a fraction of bad ones is meaningful."""
 
 
 @dataclass(slots=True)
 class BadRecords:
-    """The bad records of some transactions; `tuples` is always what the spout has emitted in these.
+    """The bad records of some transactions; in all methods, `tuples` is the number that the spout emitted in these.
 
     Attributes:
         count: bad records.
-        emitted: those among them that were emitted, for a bolt that wants them.
-        reasons: kind of reason -> bad records, of the commonest kinds.
+        emitted: how many bad records were emitted, for a bolt that subscribes to them.
+        reasons: kind of reason -> number of bad records, for the commonest kinds.
     """
 
     count: int = 0
@@ -49,7 +49,7 @@ class BadRecords:
         return tuples + self.count - self.emitted
 
     def how_many_within(self, fraction: float, tuples: int, outcomes: Collection[AttemptResult]) -> tuple[int, str]:
-        """Returns how many more transactions may be added before too many records are bad, and how many those are."""
+        """Returns how many more transactions may be added before too many records are bad, with a sentence on these."""
         bad = replace(self, reasons=self.reasons.copy())
         for place, outcome in enumerate(outcomes):
             bad.add(outcome)
@@ -59,14 +59,14 @@ class BadRecords:
         return len(outcomes), ""
 
     def exceeds(self, fraction: float, tuples: int) -> bool:
-        """Returns whether more of them are bad than may be; a few records say nothing."""
+        """Returns whether the bad records exceed a fraction; False while there are only a few records."""
         return self.of(tuples) >= RECORDS_MIN and self.count > fraction * self.of(tuples)
 
     def to_dict(self, tuples: int) -> dict[str, Any]:
         return {"count": self.count, "of": self.of(tuples), "reasons": dict(self.reasons.most_common())}
 
     def in_words(self, tuples: int) -> str:
-        """Returns a sentence, with the commonest reason."""
+        """Returns a sentence with the counts and the commonest reason."""
         were = "was" if self.count == 1 else "were"
         text = f"{self.count:,} of {counted(self.of(tuples), 'record')} {were} bad"
         if self.reasons:

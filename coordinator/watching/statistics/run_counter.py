@@ -1,4 +1,4 @@
-"""Counts a transactional run: its first observer, which keeps the figures for all others."""
+"""Counts a transactional run: its first observer, which keeps the statistics for all others."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class RunCounter:
 
     def __init__(self, statistics: RunStatistics, clock: Callable[[], float]) -> None:
         self.statistics, self._clock = statistics, clock
-        self._outcomes: dict[TransactionAttempt, AttemptResult | None] = {}  # of those in waves; None while processed
+        self._outcomes: dict[TransactionAttempt, AttemptResult | None] = {}  # in waves; None while processed
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case WaveStarted():
                 self._started(observation)
@@ -48,14 +48,14 @@ class RunCounter:
         for outcome in wave.outcomes:
             if outcome.attempt in self._outcomes:
                 self._outcomes[outcome.attempt] = outcome
-            else:  # it was dropped meanwhile
+            else:  # dropped meanwhile
                 self._worked(outcome.metrics.items(), is_committed=False)
         if wave.crash is None:
             self.statistics.wave_ended(self._clock(), wave.measured_s, len(wave.attempts))
             self._moment()
 
     def _failed(self, failed: AttemptsFailed) -> None:
-        """Those that only waited for a wave do not count."""
+        """Counts failed attempts, except those that only waited for a wave."""
         figures = self.statistics
         self._worked(failed.worked, is_committed=False)
         for attempt in failed.attempts:
@@ -104,12 +104,12 @@ class RunCounter:
         figures.moment(now_s, figures.committed, figures.failed_attempts)
 
     def _count(self, counters: Mapping[str, int]) -> None:
-        """Adds counters of users; those of reasons stand among the bad records."""
+        """Adds users' counters; counters of reasons belong to the bad records."""
         for name, count in counters.items():
             if not name.startswith(REASON_COUNTER):
                 self.statistics.counters[name] += count
 
     def _worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
-        """Counts the work of tasks of these components on an attempt that was committed, or failed."""
+        """Counts the components' work on an attempt that was committed, or failed."""
         for component_id, work in reports:
             self.statistics.component(component_id).add(work, is_committed=is_committed)

@@ -1,4 +1,4 @@
-"""The report of a run: its figures, what each component did, and plots of its course if matplotlib is installed."""
+"""The report of a run: its figures, each component's work, and plots of its course if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ img {{ max-width: 100%; background: #fff; }}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunReport:
-    """What a run did: tables, and plots if matplotlib is installed; made by ``statistics.report()``.
+    """A report of a run: tables, and plots if matplotlib is installed; made by ``statistics.report()``.
 
-    A notebook shows it; `save` writes it to a file. Times are seconds since the run's first wave.
+    A notebook displays it; `save` writes it to a file. Times are seconds since the run's first wave.
 
     Attributes:
         title: names the run.
         figures: (name, value) of each figure.
-        done: what the run counts as a result.
-        failing: what may fail.
-        components: component id -> what it did.
+        done: the noun for the run's results, such as "committed transactions".
+        failing: the noun for what may fail, such as "attempts".
+        components: component id -> its work.
         history: the course of the run.
     """
 
@@ -76,11 +76,10 @@ class RunReport:
         """Writes the report to a file and returns its path; an existing file is replaced.
 
         Args:
-            path: its suffix decides what is written: .html for a page with everything in it, .png, .svg or .pdf for
-                the plots.
+            path: its suffix decides the format: .html for a self-contained page, .png, .svg or .pdf for the plots.
 
         Raises:
-            ValueError: the suffix is none of these.
+            ValueError: the suffix is not one of these.
             ModuleNotFoundError: plots need matplotlib, and it is not installed.
             OSError: the file cannot be written.
         """
@@ -115,7 +114,7 @@ class RunReport:
 
 
 def tables_of(title: str, figures: Figures, components: Mapping[str, ComponentMetrics]) -> str:
-    """Returns the figures of a run, and below them those of each component."""
+    """Returns the figures of a run, followed by those of each component."""
     parts: list[Markup] = [table((), figures, caption=title)]
     if components:
         parts.append(table(_HEADERS, _component_rows(components)))
@@ -123,7 +122,7 @@ def tables_of(title: str, figures: Figures, components: Mapping[str, ComponentMe
 
 
 def _component_rows(components: Mapping[str, ComponentMetrics]) -> Iterator[tuple[Any, ...]]:
-    """Yields what each component did, under the headers of the table."""
+    """Yields the rows of the table: each component's work."""
     for component_id, done in components.items():
         work = done.work
         yield (
@@ -147,7 +146,7 @@ def figure_of(report: RunReport) -> Figure:
     """Returns four plots of a run: results over time, wave times, tuples by component, and failures.
 
     Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message says what to do.
+        ModuleNotFoundError: matplotlib is not installed; the message has the remedy.
     """
     try:
         from matplotlib.figure import Figure
@@ -163,7 +162,7 @@ def figure_of(report: RunReport) -> Figure:
 
 
 def packed_figure(figure: Figure, form: str) -> bytes:
-    """Returns a figure as the content of a file: png, svg or pdf; equal figures give equal bytes."""
+    """Returns a figure as the content of a png, svg or pdf file; equal figures give equal bytes."""
     import matplotlib
 
     content = io.BytesIO()

@@ -24,34 +24,35 @@ class RunStatistics(WaveStatistics):
 
     Attributes:
         last_txid: last committed txid, over all runs of the topology.
-        released_txid: last txid known to be as durable as the run has asked, and released upstream; at level memory,
-            `last_txid`.
+        released_txid: last txid known to be as durable as the run has asked, and released upstream; equals `last_txid`
+            at level memory.
         committed: transactions committed by this run.
         tuples: tuples that the spout emitted in them.
         attempts: attempts issued.
         failed_attempts: attempts that failed, or were dropped because a lower one failed.
-        failures: the same by cause; see `FailureCause`.
+        failures: failed attempts by cause; see `FailureCause`.
         commit_groups: atomic commits.
-        changes: changes of state in them.
+        changes: changes of state in the commits.
         active: attempts in flight.
-        busy_since_s: when the first of them started after a time without any; None before the first.
-        cut_txid: highest txid that is cut into a transaction, over all runs; those above `last_txid` are in flight, or
-            have failed and were dropped.
-        fraction: part of the input that the transactions up to `cut_txid` are, None if its size is unknown.
-        counters: counted by components, in committed attempts.
-        bad_records: records of the input that were refused, and why, in those transactions.
-        dead_letters: tuples that were refused, and stored, with the transactions this run committed.
-        expired_parts: parts of states whose time had come when they were written, so that nothing is left of them; a
-            part counts once for each commit that writes it.
+        busy_since_s: when the first of these started after an idle time; None before any attempt.
+        cut_txid: highest txid cut, over all runs; transactions above `last_txid` are in flight, or have failed and were
+            dropped.
+        fraction: fraction of the input up to `cut_txid`, None if its size is unknown.
+        counters: the components' counters, in committed attempts.
+        bad_records: refused records of the input, with reasons, in these transactions.
+        dead_letters: refused tuples stored with the transactions that this run committed.
+        expired_parts: parts and fields of states that had expired when they were written, so that nothing is left of
+            them; counted once per commit that writes them.
         notices: changes of topology and input since the run before, one sentence each.
-        cluster: the matter with Spark's cluster, in one line; "" if all is well.
+        cluster: what is wrong with Spark's cluster, in one line; "" if all is well.
         lacks_executors: the run waits for executors.
         server_away_count: how often the server did not answer a call for a second or more.
-        server_away_s: for how long in all, in seconds.
+        server_away_s: the total of these times, in seconds.
         quarantined: txids whose batches this run has quarantined.
-        republished: quarantined txid -> the txid that this run has published it under.
-        republished_letters: dead letters that this run has published.
-        durability: what the run waits for, and what its server can lose; None until a server was looked at.
+        republished: quarantined txid -> the txid under which this run has republished it.
+        republished_letters: dead letters that this run has republished.
+        durability: the durability that the run waits for, and what its server can lose; None until the server was
+            checked.
     """
 
     last_txid: int = 0
@@ -82,18 +83,18 @@ class RunStatistics(WaveStatistics):
     durability: DurabilityReport | None = None
 
     def commit_lag_s(self, now_s: float) -> float:
-        """Returns for how long what is in flight has waited for a commit; 0 if nothing is."""
+        """Returns how long the transactions in flight have waited for a commit; 0 without any."""
         return self.since_commit_s(now_s) if self.active else 0.0
 
     def since_commit_s(self, now_s: float) -> float:
-        """Returns the seconds since the last commit, or the wave that ended an idle time after it; 0 before any."""
+        """Returns the seconds since the last commit, or since the wave that ended a later idle time; 0 before any."""
         known = [each for each in (self.first_wave_s, self.busy_since_s, self.last_result_s) if each is not None]
         return max(0.0, now_s - max(known)) if known else 0.0
 
     def rate(self) -> float | None:
-        """Returns the transactions committed a second after the first wave, in which Spark and its workers start.
+        """Returns the transactions per second after the first wave, in which Spark and its workers start.
 
-        None if fewer were committed after it than in it: a short run has no rate.
+        None if fewer transactions were committed after it than in it: a short run has no rate.
         """
         first = self.first_wave()
         before_s, before = (0.0, 0) if first is None else (first.since_start_s, first.size)
@@ -101,7 +102,7 @@ class RunStatistics(WaveStatistics):
         return count / seconds if count >= before and seconds > 0 else None
 
     def copied(self) -> RunStatistics:
-        """Returns a copy that stays as it is; called on the run's own thread."""
+        """Returns an independent copy; call it on the run's own thread."""
         return replace(
             self,
             components={component_id: done.copied() for component_id, done in self.components.items()},
@@ -137,9 +138,9 @@ class RunStatistics(WaveStatistics):
         """Returns a report of the run so far: figures, tables, and plots if matplotlib is installed.
 
         Args:
-            title: names the run in it.
+            title: the name of the run in the report.
         """
-        from coordinator.watching.statistics.run_report import RunReport  # only who asks for one needs it
+        from coordinator.watching.statistics.run_report import RunReport  # needed only for a report
 
         run = self.copied()
         return RunReport(title, run.figures(), "committed transactions", "attempts", run.components, run.history)
@@ -195,7 +196,7 @@ class RunStatistics(WaveStatistics):
 
 
 def expired_when_written(count: int) -> str:
-    """Returns the sentence on parts and fields that a run has written after their time."""
+    """Returns the sentence on parts and fields that had expired when the run wrote them."""
     what = "part or field" if count == 1 else "parts or fields"
     return (
         f"{count:,} {what} had expired when written, by the server's clock, so nothing is left of what was committed "

@@ -1,4 +1,4 @@
-"""The figures that runs of both kinds of topologies share, and their course in a bounded number of points."""
+"""The figures common to runs of both kinds of topologies, and their course in a bounded number of points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from coordinated_bolt.watching.metrics import ComponentMetrics
 
 POINTS_MAX = 1_000
-"""Most points that a series keeps; a plot of more looks the same."""
+"""Most points that a series keeps; a plot of more points looks the same."""
 RATES_SPAN_S = 10.0
 
 Point = TypeVar("Point")
@@ -32,7 +32,7 @@ class RunPoint:
 
 @dataclass(frozen=True, slots=True)
 class WaveTime:
-    """How long a wave took.
+    """The time of one wave.
 
     Attributes:
         since_start_s: when it ended, in seconds since the first wave was started.
@@ -46,7 +46,7 @@ class WaveTime:
 
 
 class Series(Generic[Point]):
-    """Points in the order of their time: all of them at first, later every second, fourth, …, and always the last."""
+    """Points in order of time: all of them at first, later every second, fourth, …, and always the last."""
 
     def __init__(self) -> None:
         self._kept: list[Point] = []
@@ -55,7 +55,7 @@ class Series(Generic[Point]):
         self._stride = 1
 
     def add(self, point: Point) -> None:
-        """Adds a point, which is the last for now."""
+        """Adds a point, which is now the last."""
         if self._count % self._stride == 0:
             if len(self._kept) == POINTS_MAX:
                 del self._kept[1::2]
@@ -66,13 +66,13 @@ class Series(Generic[Point]):
         self._count += 1
 
     def points(self) -> list[Point]:
-        """Returns what was kept, and the last point."""
+        """Returns the kept points, and the last point."""
         if self._last is None or self._kept[-1] is self._last:
             return [*self._kept]
         return [*self._kept, self._last]
 
     def copied(self) -> Series[Point]:
-        """Returns a copy that stays as it is."""
+        """Returns an independent copy."""
         series: Series[Point] = Series()
         series._kept, series._last = [*self._kept], self._last
         series._count, series._stride = self._count, self._stride
@@ -99,7 +99,7 @@ class RecentRates:
             self._samples.popleft()
 
     def per_second(self, now_s: float) -> tuple[float, ...]:
-        """Returns the rates in the order of the counts, zeros as long as no time has passed."""
+        """Returns the rates in the order of the counts, zeros while no time has passed."""
         started_s, before = self._samples[0] if self._samples else (now_s, self._none)
         seconds = now_s - started_s
         if seconds <= 0:
@@ -113,15 +113,15 @@ class RunHistory:
     """The course of one run (driver).
 
     Attributes:
-        moments: after every result.
-        waves: after every wave whose time was measured.
+        moments: a point for every result.
+        waves: a point for every wave whose time was measured.
     """
 
     moments: Series[RunPoint] = field(default_factory=Series)
     waves: Series[WaveTime] = field(default_factory=Series)
 
     def copied(self) -> RunHistory:
-        """Returns a copy that stays as it is."""
+        """Returns an independent copy."""
         return RunHistory(self.moments.copied(), self.waves.copied())
 
 
@@ -133,8 +133,8 @@ class WaveStatistics:
 
     Attributes:
         waves: number of waves that were started.
-        is_interrupted: the run was drained before it would have ended by itself.
-        components: component id -> what it did.
+        is_interrupted: the run was drained before its natural end.
+        components: component id -> its work.
         first_wave_s: when the first wave was started, None before.
         last_result_s: when a group was last committed, or a plain wave last ended; None before.
         history: the course of the run, for its report.
@@ -155,7 +155,7 @@ class WaveStatistics:
         return self.last_result_s - self.first_wave_s
 
     def per_second(self, count: int) -> float:
-        """Returns a count of the run by second, 0 before the first result."""
+        """Returns a count of the run per second, 0 before the first result."""
         return round(count / self.seconds, 1) if self.seconds > 0 else 0.0
 
     def own_counters(self) -> list[tuple[str, str, int]]:
@@ -163,21 +163,21 @@ class WaveStatistics:
         return []
 
     def first_wave(self) -> WaveTime | None:
-        """Returns how long the first wave took; None if it has not ended, or nobody has measured it."""
+        """Returns the time of the first wave; None if it has not ended, or was not measured."""
         return next(iter(self.history.waves.points()), None)
 
     def wave_started(self, now_s: float) -> None:
-        """Counts a wave that is started."""
+        """Counts a started wave."""
         self.waves += 1
         if self.first_wave_s is None:
             self.first_wave_s = now_s
 
     def moment(self, now_s: float, done: int, failed: int) -> None:
-        """Notes how the run stands now."""
+        """Records the run's figures at this moment."""
         self.history.moments.add(RunPoint(self._since_start(now_s), done, failed))
 
     def wave_ended(self, now_s: float, seconds: float, size: int) -> None:
-        """Notes a wave that took that long; nobody has measured one that took 0 seconds."""
+        """Records a wave's time; 0 seconds means that it was not measured."""
         if seconds > 0:
             self.history.waves.add(WaveTime(self._since_start(now_s), seconds, size))
 
@@ -185,7 +185,7 @@ class WaveStatistics:
         return 0.0 if self.first_wave_s is None else now_s - self.first_wave_s
 
     def component(self, component_id: str) -> ComponentMetrics:
-        """Returns what a component did so far, to be added to."""
+        """Returns a component's work so far, to add to."""
         done = self.components.get(component_id)
         if done is None:
             done = self.components[component_id] = ComponentMetrics()

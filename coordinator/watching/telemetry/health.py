@@ -1,4 +1,4 @@
-"""Whether a run is alive and ready, as service managers and load balancers ask. Pure."""
+"""Whether a run is alive and ready, for service managers and load balancers. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from coordinator.watching.run_observer import Observation, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 
 TURN_MAX_S = 120.0
-"""A turn may always last this long: a call to a server that is away takes a minute, and then the run ends by itself."""
+"""A turn may always last this long: a call to an unreachable server takes a minute, after which the run ends anyway."""
 TIMEOUTS_MAX = 3
-"""A turn may also last this many message timeouts: the wave of a plain topology is part of one."""
+"""A turn may also last this many message timeouts: in a plain topology it includes a wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ProbeAnswer:
 
 
 class Health:
-    """Observes a run; may be asked on any thread, since every answer depends on values that are replaced whole.
+    """Observes a run; may be called on any thread, since every answer depends on values that are replaced as a whole.
 
     Args:
         clock: seconds, monotonic.
@@ -35,7 +35,7 @@ class Health:
         self._has_begun = self._has_worked = self._has_ended = False
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case RunBegan(message_timeout_s=timeout_s):
                 self._turn_max_s = None if timeout_s is None else max(TURN_MAX_S, TIMEOUTS_MAX * timeout_s)

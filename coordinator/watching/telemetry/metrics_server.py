@@ -1,4 +1,4 @@
-"""Serves metrics and health of a run over HTTP, from a thread of its own, for as long as the run lasts."""
+"""Serves metrics and health of a run over HTTP, from a separate thread, while the run lasts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class MetricsServer:
 
     Args:
         topology_id: the label of every metric.
-        port: to listen on; 0 takes a free one.
-        host: to listen on; by default only this machine can connect.
+        port: the port to listen on; 0 takes a free one.
+        host: the address to listen on; by default only this machine can connect.
         clock: seconds, monotonic.
         wall_clock: seconds since the epoch.
     """
@@ -51,13 +51,13 @@ class MetricsServer:
         self._closing = ExitStack()
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         self._health(observation)
         self._metrics(observation)
 
     @property
     def url(self) -> str:
-        """Where the metrics are, with the port that was taken; only inside the ``with`` block."""
+        """The URL of the metrics, with the actual port; only inside the ``with`` block."""
         assert self._url, "the server has not started"
         return f"{self._url}metrics"
 
@@ -92,7 +92,7 @@ class MetricsServer:
 
 
 def _metrics_app(collected: RunMetrics) -> Any:
-    """Returns what answers /metrics; raises what `prometheus_client` raises."""
+    """Returns the application for /metrics; raises the errors of `prometheus_client`."""
     client = prometheus_client()
     registry = client.CollectorRegistry()
     registry.register(collected)

@@ -1,4 +1,4 @@
-"""Logs why transactions are retried and what was unusually slow, in a bounded number of lines."""
+"""Logs retried transactions and unusually slow waves and commits, in a bounded number of lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERY_S = 5.0
 
 
 class BoundedLog:
-    """Logs the first warning at once, then at most one in five seconds, with the number left out.
+    """Logs the first warning at once, then at most one every five seconds, with the number of suppressed ones.
 
     Args:
         clock: seconds, monotonic.
@@ -39,7 +39,7 @@ class BoundedLog:
         self._say()
 
     def close(self) -> None:
-        """Logs the number left out, with the last message, which may be long past; called at the end of the run."""
+        """Logs the number of suppressed warnings, with the last message, however old; called at the end of the run."""
         if self._left_out:
             message, about = self._last
             _LOG.warning("not shown so far: %s like this one: %s", f"{self._left_out:,}", message, extra=dict(about))
@@ -53,7 +53,7 @@ class BoundedLog:
 
 
 class RetryLog:
-    """Observes a run; logs its first replay at once, later ones as `BoundedLog` allows, at the end what was left out.
+    """Observes a run; logs its first replay at once, later ones as `BoundedLog` allows, and a summary at the end.
 
     Args:
         clock: seconds, monotonic.
@@ -63,7 +63,7 @@ class RetryLog:
         self._log = BoundedLog(clock)
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case AttemptRetried(attempt, reason, wave_id):
                 shown = gist(reason) if TRACEBACK in reason else reason
@@ -76,15 +76,15 @@ class RetryLog:
 
 
 SLOW_COMMIT_S = 1.0
-"""A commit that takes longer is slow: one of 50,000 changes keeps a server busy for about 60 ms."""
+"""A commit that takes longer is slow: even one of 50,000 changes keeps a server busy for only about 60 ms."""
 SLOW_WAVE_S = 5.0
 SLOW_WAVE_FACTOR = 3.0
-"""A wave is slow if it takes longer than `SLOW_WAVE_S`, and this many times as long as earlier ones on average."""
+"""A wave is slow if it takes longer than `SLOW_WAVE_S`, and this many times the average of earlier waves."""
 COMPONENTS_SHOWN = 3
 
 
 class SlowLog:
-    """Observes a run and logs what was slow; the first wave, which starts the workers, is never called slow.
+    """Observes a run and logs slow waves and commits; the first wave, which starts the workers, never counts as slow.
 
     Args:
         clock: seconds, monotonic.
@@ -96,7 +96,7 @@ class SlowLog:
         self._wave_total_s = 0.0
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case WaveEnded(crash=None):
                 self._wave_ended(observation)

@@ -1,7 +1,7 @@
 """Collects the metrics of a run from its observations, for prometheus_client. Pure.
 
-The run's thread writes, and other threads read. A reader never sees statistics half changed: the run's thread makes a
-whole set of metrics now and then, and readers take the last one.
+The run's thread writes, and other threads read. A reader never sees half-changed statistics: the run's thread makes a
+complete set of metrics at intervals, and readers take the last one.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from state.errors import TopologyError
 
 MISSING = "metrics need {module}, which is not installed; run: pip install 'txbatch[metrics]'"
 EVERY_S = 0.25
-"""How old the metrics may be while the run turns, in seconds."""
+"""The largest age of the metrics while the run's loop turns, in seconds."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 GROUP_SIZES = tuple(2**power for power in range(11))
 TRACKED_MAX = 100_000
-"""Most transactions whose time is taken: far more than any window, but not without a bound."""
+"""Most transactions whose time is measured: far more than any window, but bounded."""
 
 
 def prometheus_client(module: str = "prometheus_client") -> Any:
     """Returns a module of the library.
 
     Raises:
-        TopologyError: it is not installed.
+        TopologyError: the library is not installed.
     """
     try:
         return importlib.import_module(module)
@@ -49,11 +49,11 @@ def prometheus_client(module: str = "prometheus_client") -> Any:
 
 
 class RunMetrics:
-    """Observes a run of either kind; a `CollectorRegistry` asks for its metrics at any time, on any thread.
+    """Observes a run of either kind; a `CollectorRegistry` may ask for its metrics at any time, on any thread.
 
     Args:
         topology_id: the first label of each sample.
-        clock: seconds, monotonic; the one of the run's statistics.
+        clock: seconds, monotonic; the clock of the run's statistics.
         wall_clock: seconds since the epoch.
     """
 
@@ -69,7 +69,7 @@ class RunMetrics:
         self._issued_s: dict[int, float] = {}
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case RunBegan(statistics=statistics):
                 self._statistics = statistics
@@ -95,14 +95,14 @@ class RunMetrics:
         return self._made
 
     def describe(self) -> list[Any]:
-        """Returns nothing: there are no metrics before the run begins, and no other collector shares their names."""
+        """Returns no metrics: there are none before the run begins, and no other collector uses their names."""
         return []
 
     def _issued(self, attempts: Attempts) -> None:
         now_s = self._clock()
         for attempt in attempts:
             if len(self._issued_s) < TRACKED_MAX:
-                self._issued_s.setdefault(attempt.txid, now_s)  # a replay began with its first attempt
+                self._issued_s.setdefault(attempt.txid, now_s)  # a replay counts from the first attempt
 
     def _committed(self, group: GroupCommitted) -> None:
         self._commit_s.observe(group.seconds)
@@ -211,7 +211,7 @@ class _Buckets:
     """Counts observations by size.
 
     Args:
-        bounds: the upper ends of the buckets, ascending; one more takes what is larger.
+        bounds: the upper ends of the buckets, ascending; one more bucket takes larger values.
     """
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -225,7 +225,7 @@ class _Buckets:
         self.total += value
 
     def running(self) -> list[tuple[str, int]]:
-        """Returns the end of each bucket, with the number of observations up to there."""
+        """Returns the upper end of each bucket, with the number of observations up to it."""
         ends = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
         return list(zip(ends, accumulate(self._counts), strict=True))
 
@@ -238,20 +238,20 @@ class _Families:
         self._core = prometheus_client("prometheus_client.core")
 
     def counter(self, name: str, help: str, value: float) -> Any:  # noqa: A002 - Prometheus' word
-        """Returns a counter, named without its ``_total``."""
+        """Returns a counter; `name` is without ``_total``."""
         family = self._core.CounterMetricFamily(name, help, labels=["topology"])
         family.add_metric([self._topology_id], value)
         return family
 
     def counters(self, name: str, help: str, label: str, values: Mapping[str, float]) -> Any:  # noqa: A002
-        """Returns a counter with a second label; `values` are by the values of that label."""
+        """Returns a counter with a second label; `values` maps the label's values to counts."""
         family = self._core.CounterMetricFamily(name, help, labels=["topology", label])
         for labelled, value in values.items():
             family.add_metric([self._topology_id, labelled], value)
         return family
 
     def gauge(self, name: str, help: str, value: float | None) -> Any:  # noqa: A002
-        """Returns a gauge; one whose value is unknown has no sample."""
+        """Returns a gauge; if its value is unknown, it has no sample."""
         family = self._core.GaugeMetricFamily(name, help, labels=["topology"])
         if value is not None:
             family.add_metric([self._topology_id], value)

@@ -1,4 +1,4 @@
-"""Makes an OpenTelemetry span of each transaction, with its attempts as children.
+"""Makes an OpenTelemetry span for each transaction, with its attempts as children.
 
 The spans go to the SDK that the process has configured; nothing here exports them.
 """
@@ -32,7 +32,7 @@ class _Transaction:
     """The open spans of one transaction.
 
     Attributes:
-        current: its active attempt; None while it has none.
+        current: its active attempt; None without one.
         attempt: the span of the active attempt.
     """
 
@@ -45,16 +45,16 @@ class TransactionSpans:
     """Observes a transactional run and makes spans.
 
     A span "transaction" lasts from the first attempt to the commit, and has a span "attempt" for each one. Attributes
-    begin with ``txbatch.``: ``topology``, ``txid``, ``attempt``, ``wave``, and of a failed attempt ``cause`` and
-    ``reason``. Events of an attempt: ``processing`` and ``processed``. A transaction that never commits ends with the
-    run, with an error status.
+    begin with ``txbatch.``: ``topology``, ``txid``, ``attempt``, ``wave``, and for a failed attempt ``cause`` and
+    ``reason``. Events of an attempt are ``processing`` and ``processed``. A transaction that never commits ends with
+    the run, with an error status.
 
     From Python::
 
         run(topology, observers=[TransactionSpans()])
 
     Args:
-        tracer: makes the spans; None takes one of the process's own provider.
+        tracer: makes the spans; None takes one from the process's provider.
         clock_ns: nanoseconds since the epoch.
 
     Raises:
@@ -72,7 +72,7 @@ class TransactionSpans:
         self._open: dict[int, _Transaction] = {}
 
     def __call__(self, observation: Observation) -> None:
-        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        """Takes in an observation; see `coordinator.watching.run_observer`."""
         match observation:
             case RunBegan(topology_id):
                 self._topology_id = topology_id
@@ -97,7 +97,7 @@ class TransactionSpans:
         found = self._open.get(attempt.txid)
         if found is None:
             about = {"txbatch.topology": self._topology_id, "txbatch.txid": attempt.txid}
-            # a root of its own: a transaction belongs to nothing that happens to be traced around the run
+            # a separate root: a transaction does not belong to a span that happens to be open around the run
             span = self._tracer.start_span("transaction", self._nothing(), attributes=about, start_time=now)
             found = self._open[attempt.txid] = _Transaction(span)
         found.current = attempt
@@ -110,7 +110,7 @@ class TransactionSpans:
         for attempt in attempts:
             found = self._active(attempt)
             if found is None:
-                continue  # it was dropped meanwhile
+                continue  # dropped meanwhile
             if wave_id is not None:
                 found.attempt.set_attribute("txbatch.wave", wave_id)
             found.attempt.add_event(event, timestamp=now)

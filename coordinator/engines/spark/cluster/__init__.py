@@ -1,1 +1,1 @@
-"""What a run has to know of the cluster it runs on: executors, what they lack, jobs that wait for them, the master."""
+"""What a run has to know about its cluster: the executors, what they lack, the jobs that wait for them, the master."""

@@ -1,8 +1,8 @@
-"""What Spark's cluster gives a run: how many executors it has of those asked for, and whether its master lives.
+"""Watches what a cluster gives a run: how many of the executors it asked for, and whether the master lives.
 
 Spark reports neither except in its log. An application outlives a standalone master: its executors keep running, though
-none is replaced. A master that comes back knows it only if ``spark.deploy.recoveryMode`` had it written down; any other
-has the workers end its executors, and the application would wait for new ones for ever.
+none is replaced. A restarted master knows the application only if ``spark.deploy.recoveryMode`` is set, so that it was
+written down; otherwise it makes the workers end the executors, and the application would wait for new ones for ever.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("txbatch")
 LOOK_S = 5.0
-"""How often a standalone master is looked for; it has as long to answer."""
+"""How often a standalone master is looked for, and how long it has to answer."""
 UNKNOWN_LOOKS = 2
-"""A master that says so often in a row that it does not know the application will not learn of it any more."""
+"""How often in a row a master may answer that it does not know the application, before it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class MasterAnswer:
-    """What a standalone master says.
+    """The answer of a standalone master.
 
     Attributes:
-        knows_us: whether it has the application among the active ones.
-        offer: what its workers have left, in words.
+        knows_us: whether the application is among its active ones.
+        offer: what its workers still have to offer, in words.
     """
 
     knows_us: bool
@@ -41,7 +41,7 @@ class MasterAnswer:
 
 
 class ClusterWatch:
-    """Watches over the cluster of one run, on a thread of its own if there is a master to look for (driver).
+    """Watches the cluster of one run, on a thread of its own if there is a master to look for (driver).
 
     Args:
         context: the Spark context.
@@ -49,7 +49,7 @@ class ClusterWatch:
         look_s: seconds between two looks.
 
     Attributes:
-        story: the matter with the master, in one line; "" while it answers.
+        story: what is wrong with the master, in one line; "" while it answers.
     """
 
     def __init__(self, context: SparkContext, tell: Callable[[EngineError], None], *, look_s: float = LOOK_S) -> None:
@@ -64,7 +64,7 @@ class ClusterWatch:
             threading.Thread(target=self._look, name="txbatch-master", daemon=True).start()
 
     def supply(self) -> str:
-        """Returns how many executors there are, of how many; called while a job waits, within the Java watch."""
+        """Returns in words how many executors there are of those asked for; called while a job waits (Java watch)."""
         self._is_asked.set()
         registered = self._context._jsc.sc().getExecutorMemoryStatus().size() - 1  # noqa: SLF001 - the driver is one
         parts = [f"{registered} registered, asked for {_asked(lambda key: self._context.getConf().get(key, None))}"]
@@ -72,7 +72,7 @@ class ClusterWatch:
         return "; ".join(parts)
 
     def close(self) -> None:
-        """Ends the watch, at its next look."""
+        """Ends the watch when it looks next."""
         self._closed.set()
 
     def _look(self) -> None:
@@ -91,7 +91,7 @@ class ClusterWatch:
             _LOG.warning("%s; waiting for it to come back", self.story)
 
     def _ask(self, addresses: Sequence[str]) -> None:
-        """Asks the master that is back, or of whose executors a job waits for one."""
+        """Asks the master, which has come back, or for whose executors a job waits."""
         try:
             answer = self._answer(addresses)
         except Exception as error:  # noqa: BLE001 - whatever Java raises
@@ -118,10 +118,10 @@ class ClusterWatch:
             )
 
     def _answer(self, addresses: Sequence[str]) -> MasterAnswer | None:
-        """Asks the masters for what their web page shows; None if none is active yet.
+        """Asks the masters for what their web page shows; returns None if none is active yet.
 
         Raises:
-            Py4JError: they cannot be asked.
+            Py4JError: the masters cannot be asked.
         """
         jvm: Any = self._context._jvm  # noqa: SLF001 - there is no public question
         answered = getattr(jvm.scala.reflect, "ClassTag$").__getattr__("MODULE$").Any()
@@ -150,7 +150,7 @@ def _java_object(jvm: Any, name: str) -> Any:
 
 
 def _asked(setting: Callable[[str], str | None]) -> str:
-    """Returns how many executors were asked for, and how large each is."""
+    """Returns, in words, how many executors were asked for, and how large each is."""
     memory = (setting("spark.executor.memory") or "1g").strip().lower()
     number, unit = memory.rstrip("bgmkti"), memory.lstrip("0123456789").rstrip("b").rstrip("i")
     size = f"{number} { {'k': 'KiB', 'm': 'MiB', 'g': 'GiB', 't': 'TiB'}.get(unit, unit) }"
@@ -164,7 +164,7 @@ def _asked(setting: Callable[[str], str | None]) -> str:
 
 
 def _offered(workers: list[tuple[int, int]]) -> str:
-    """Returns what workers have left, given the MiB and cores of each."""
+    """Returns, in words, what the workers still have to offer, given the free MiB and cores of each."""
     if not workers:
         return "no worker is registered with the master"
     mebibytes, cores = max(workers)

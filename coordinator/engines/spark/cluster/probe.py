@@ -1,4 +1,4 @@
-"""Starts a context of our own, ships what a run would ship, and has executors say what they are (driver)."""
+"""Asks executors what they are, in a context that ships what a run would ship (driver)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("txbatch")
 TASKS_PER_CORE = 4
-"""Enough for each executor to get one, most likely: a job cannot address a certain executor."""
+"""Most likely enough for each executor to get one: a job cannot address a certain executor."""
 TASKS_MAX = 64
 LIBRARIES = ("pyspark", "msgpack", "redis")
 OURS = "coordinator.engines.waves.stage"
 
 Answer = tuple[str, str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
-"""Host, executable, Python, PySpark, what cannot be imported there and why, and the free bytes of scratch folders."""
+"""Host, executable, Python, PySpark, (module, why it cannot be imported) pairs, (scratch folder, free bytes) pairs."""
 
 
 def probe_spark(
@@ -47,7 +47,7 @@ def probe_spark(
     Args:
         master: Spark master.
         conf: Spark settings.
-        topology: ships its modules as a run would; None ships ours alone.
+        topology: its modules are shipped as in a run; None ships our own packages only.
         factory_module: the module of its factory, which executors import too.
 
     Raises:
@@ -77,7 +77,7 @@ def probe_spark(
 
 
 def line_for(context: SparkContext) -> str:
-    """Returns what to set so that executors find the driver's Python."""
+    """Returns the line to set so that executors find the driver's Python."""
     found = filter(lambda file: Path(file).exists(), CLUSTER_FILES)
     return interpreter_line(context.master or "", platform.python_version(), found)
 
@@ -85,13 +85,13 @@ def line_for(context: SparkContext) -> str:
 def look_at_executors(
     context: SparkContext, code: str, jobs: RunningJobs, job_group: str, tell: Callable[[EngineError], None]
 ) -> None:
-    """Runs the job before the first wave, which waits for executors as long as it takes (driver, on a lane).
+    """Runs the job that comes before the first wave, and waits for executors as long as it takes (driver, on a lane).
 
     Args:
         context: the Spark context.
         code: what `ship_code` returned.
-        jobs: has been notified that the job began.
-        job_group: of the job.
+        jobs: the run's jobs, which already include this one.
+        job_group: the job's group.
         tell: called with the error if executors cannot run any wave.
     """
     try:
@@ -144,7 +144,7 @@ def _asked(context: SparkContext, code: str, modules: tuple[str, ...], task_coun
 
 
 def merged(answers: Iterable[Answer]) -> tuple[ExecutorFacts, ...]:
-    """Returns one entry for each interpreter, from what its tasks answered; of a disk, the least that was free."""
+    """Merges the answers of each interpreter's tasks into one entry, with the fewest free bytes seen for a folder."""
     found: dict[tuple[str, str, str, str], ExecutorFacts] = {}
     for host, executable, python, pyspark, missing, scratch in sorted(answers):
         place = (host, executable, python, pyspark)
@@ -157,7 +157,7 @@ def merged(answers: Iterable[Answer]) -> tuple[ExecutorFacts, ...]:
 
 
 def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Answer]]:
-    """Returns what a task runs. It is pickled by value, so it needs none of our modules to begin with."""
+    """Returns the function that a task runs; pickled by value, so that it can begin without any of our modules."""
 
     def answer(_: Iterable[int]) -> Iterator[Answer]:
         import importlib

@@ -1,7 +1,7 @@
-"""Tells jobs that are being worked on from jobs that wait for executors.
+"""Distinguishes jobs that are being worked on from jobs that wait for executors.
 
-Spark says nothing of the difference: a job without executors, or whose slots others have, waits silently for as long
-as nobody cancels it. Such a wait never counts against a batch.
+Spark does not report the difference: a job without executors, or whose slots are taken by others, waits silently until
+somebody cancels it. Such a wait never counts against a batch.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("txbatch")
 LOOK_AFTER_S = 1.0
-"""How long a job may run before it is asked whether any of its tasks runs, and is asked again; most have ended then."""
+"""How long a job may run before Spark is asked whether its tasks run, and is asked again; most end before that."""
 LOOKS_A_TIMEOUT = 4
-"""It is asked at least this often in a message timeout."""
+"""Spark is asked at least this often in a message timeout."""
 LOG_AFTER_S, LOG_EVERY_S = 10.0, 30.0
-"""When the log first says that a job waits, and how often."""
+"""How long a job has waited when the log first says so, and how often it says so again."""
 TASKS_MAX = 500
-"""How many tasks of a stage Spark keeps the reports of; see `OUR_SETTINGS`."""
+"""How many tasks of each stage Spark keeps reports of; see `OUR_SETTINGS`."""
 FIRST_WAVE = 0
-"""Stands for the job that runs before any wave's: whatever was submitted meanwhile waits for it."""
+"""Stands for the job that runs before the first wave; whatever is submitted meanwhile waits for it."""
 
 
 class JobLook(Enum):
-    """A job as one look shows it."""
+    """The state of a job, as one look shows it."""
 
     ABSENT = "absent"
-    """It is not with Spark yet, or no longer."""
+    """Spark does not have the job yet, or no longer."""
     BUSY = "busy"
-    """A task of it runs."""
+    """One of its tasks runs."""
     BETWEEN = "between"
     """None of its tasks runs, but some have."""
     UNBEGUN = "unbegun"
-    """No task of it has run."""
+    """None of its tasks has run."""
 
 
 class RunningJobs:
-    """The jobs of one run that Spark has not reported on yet (driver).
+    """The jobs of one run that have not returned yet (driver).
 
     Jobs begin and end on the lanes; the run's own thread asks.
 
     Args:
         context: the Spark context.
-        watch: over its Java process.
-        supply: returns how many executors there are, of how many.
+        watch: the watch over Spark's Java process.
+        supply: returns, in words, the executors there are and those asked for.
         executors_timeout_s: how long the run waits for an executor.
         message_timeout_s: how long a phase may take from its first task on; None for ever.
 
@@ -86,11 +86,11 @@ class RunningJobs:
         return job_group in self._jobs
 
     def began(self, job_group: str, wave_id: int, *, behind: str = "") -> None:
-        """Called when a job for a wave is handed to its lane; while the job it is `behind` runs, it waits for that."""
+        """Notes that a job of a wave was given to its lane, where it waits until the job it is `behind` has ended."""
         self._jobs[job_group] = _RunningJob(wave_id, time.monotonic(), behind)
 
     def ended(self, job_group: str) -> None:
-        """Called when it has returned: executors are at work, unless it waited until its end."""
+        """Notes that a job has returned: executors are at work, unless it waited until its end."""
         job = self._jobs.pop(job_group, None)
         if job is not None and not job.waits:
             self._busy_s, self.story = time.monotonic(), ""
@@ -100,7 +100,7 @@ class RunningJobs:
         return {job.wave_id for job in list(self._jobs.values())}
 
     def waiting(self) -> tuple[int, ...]:
-        """Returns the waves with a job that has not run a task yet or, twice in a row, ran none.
+        """Returns the waves with a job that has not run a task yet, or that ran none at two looks in a row.
 
         Raises:
             EngineError: the run has waited for too long, or Spark is gone.
@@ -129,7 +129,7 @@ class RunningJobs:
         return job.idle_s is not None and job.waits
 
     def _judge(self, waited_s: float, job: _RunningJob) -> None:
-        """Says that a job waits, and raises if all that time no job of the run had an executor."""
+        """Reports that a job waits; raises an error if it waited too long while no job of the run had an executor."""
         supply = self._watch.call(self._supply)
         is_alone = self._busy_s < (job.idle_s or 0.0)
         has_waited = waited_s > 0  # since an earlier look
@@ -152,15 +152,15 @@ class RunningJobs:
 
 @dataclass(slots=True)
 class _RunningJob:
-    """A job, and what was last seen of it.
+    """A job, and its state at the last look.
 
     Attributes:
-        wave_id: what it runs for.
-        looked_s: when it was last asked about; at first, when it was about to be submitted.
+        wave_id: the wave it runs for.
+        looked_s: when it was last looked at; at first, when it was about to be submitted.
         behind: the job group that it is queued behind, if that has not ended.
-        idle_s: the first of the last looks at which it ran no task, None if it ran one at the last.
-        waits: not only between two stages.
-        log_at_s: how long it must have waited for the log to say so.
+        idle_s: since which look it has run no task; None if it ran one at the last look.
+        waits: whether it waits for executors, and is not just between two stages.
+        log_at_s: how long it must have waited before the log says so.
     """
 
     wave_id: int
@@ -172,16 +172,16 @@ class _RunningJob:
 
 
 def _running_tasks(context: SparkContext, stage: SparkStageInfo) -> int:
-    """Asks the scheduler, for Spark's figures of a stage are up to a heartbeat old: ten seconds, if its tasks hang."""
+    """Asks the scheduler, because Spark's figures for a stage are up to a heartbeat old: ten seconds, if tasks hang."""
     scheduler = context._jsc.sc().taskScheduler()  # noqa: SLF001 - there is no public question
     found = scheduler.taskSetManagerForAttempt(stage.stageId, stage.currentAttemptId)
     return int(found.get().runningTasks()) if found.isDefined() else 0
 
 
 def overdue_story(context: SparkContext, job_group: str) -> CrashStory | None:
-    """Returns what the group's last job hung at, if the alarm rang for a task of it (driver, when it has crashed).
+    """Returns where the group's last job hung, if the alarm rang for one of its tasks (driver, after a crash).
 
-    A cluster tries such a task again, and so the job knows of nothing but that it was cancelled meanwhile.
+    A cluster tries such a task again, so the job itself only knows that it was cancelled meanwhile.
     """
     try:
         store = context._jsc.sc().statusStore()  # noqa: SLF001 - there is no public question
@@ -202,7 +202,7 @@ def _stages_of(tracker: StatusTracker, jobs: Iterable[SparkJobInfo]) -> list[Spa
 
 
 def _look_at(context: SparkContext, job_group: str) -> JobLook:
-    """Looks at the job of the group that Spark has."""
+    """Looks at the group's job, if Spark has one."""
     tracker = context.statusTracker()
     job_ids = set(tracker.getJobIdsForGroup(job_group)) & set(tracker.getActiveJobsIds())
     jobs = [job for job in map(tracker.getJobInfo, job_ids) if job is not None]

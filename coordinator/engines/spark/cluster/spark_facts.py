@@ -1,4 +1,4 @@
-"""What was measured on Spark, as values, and what has to be set so that executors find the driver's Python. Pure."""
+"""Facts measured on Spark, as values, and the line to set so that executors find the driver's Python. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from state.printable import one_line
 EMR_FILE = "/mnt/var/lib/info/job-flow.json"
 DATAPROC_FILE = "/etc/google-dataproc"
 CLUSTER_FILES = (EMR_FILE, DATAPROC_FILE)
-"""What machines of these services have."""
+"""Files by which machines of these services are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,12 @@ class ExecutorFacts:
     """A Python interpreter that ran tasks.
 
     Attributes:
-        host: its machine's name.
+        host: the name of its machine.
         executable: path of the interpreter.
         python: its version, as in "3.11.7".
         pyspark: the version of PySpark that ran the task.
         missing: module that it cannot import -> the reason.
-        scratch: folder of its shuffle files -> free bytes, -1 if it cannot be written.
+        scratch: folder for shuffle files -> free bytes, -1 if it cannot be written.
     """
 
     host: str
@@ -40,14 +40,14 @@ class SparkFacts:
 
     Attributes:
         master: as given.
-        is_local: whether it speaks to itself only.
-        version: of Spark.
-        java_version: of the driver's Java, as in "17.0.2".
-        driver_python: version of this process's Python.
-        modules: what executors were asked to import.
-        open_doors: what it leaves open to others, a sentence each.
+        is_local: whether it is reachable from this machine only.
+        version: the version of Spark.
+        java_version: the version of the driver's Java, as in "17.0.2".
+        driver_python: the version of this process's Python.
+        modules: the modules that executors were asked to import.
+        open_doors: what it leaves open to others, in one sentence each.
         executors: every interpreter that ran one of the job's tasks.
-        interpreter_line: what to set so that they find the driver's Python.
+        interpreter_line: the line to set so that executors find the driver's Python.
     """
 
     master: str
@@ -67,7 +67,7 @@ def interpreter_line(master: str, version: str, found_files: Iterable[str] = ())
     Args:
         master: Spark master.
         version: the driver's version of Python, as in "3.11.7".
-        found_files: those of `CLUSTER_FILES` that this machine has.
+        found_files: the `CLUSTER_FILES` that exist on this machine.
     """
     python = f"python{minor(version)}"
     found = set(found_files)
@@ -86,7 +86,7 @@ def interpreter_line(master: str, version: str, found_files: Iterable[str] = ())
 
 
 def missing_modules(missing_by_host: Iterable[tuple[str, dict[str, str]]]) -> str:
-    """Returns which modules executors cannot import and why, each on one host; "" if they have all of them."""
+    """Returns in words the modules that executors cannot import, each with a host and the reason; "" without any."""
     missing: dict[str, str] = {}
     for host, reasons in missing_by_host:
         for module, reason in reasons.items():

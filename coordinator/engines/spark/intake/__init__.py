@@ -1,4 +1,4 @@
-"""Feeds stage 0 of a wave with the rows of a DataFrame; see `Intake` in `wave`.
+"""Feeds stage 0 of a wave with the rows of a DataFrame; see `Intake` in `shuffled_stages`.
 
-Specs that users write live in `coordinator/sources/`, which knows nothing of this room.
+The specs that users write are in `coordinator/sources/`, which does not import this package.
 """

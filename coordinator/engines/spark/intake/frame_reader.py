@@ -1,4 +1,4 @@
-"""Reads the DataFrame of a `DataFrameBatches`: the catalogue of what there is, and the rows of a unit of it."""
+"""Reads the DataFrame of a `DataFrameBatches`: the catalogue of its units, and the rows of one unit."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from state.codec import digest64
 from state.errors import SourceError, TopologyError
 
 KEYS_SUM = "sum(xxhash64(key) & 4294967295)"
-"""Differs for rows with other keys, even if there are as many; half of each hash, so that the sum cannot overflow."""
+"""Differs if rows have other keys, even if as many; takes half of each hash, so that the sum cannot overflow."""
 MAX_UNITS = 1_000_000
-"""Units of a catalogue, which is kept in the driver's memory."""
+"""The most units of a catalogue, which the driver keeps in memory."""
 Call = Callable[[Callable[[], Catalogue]], Catalogue]
 
 
 def bound_to_spark(topology: Topology, lease: SparkLease, spark: Any) -> tuple[Topology, Intake]:
-    """Returns the topology as the driver runs it, and what feeds its stage 0 (driver, once a run).
+    """Returns the topology as the driver runs it, and the intake of its stage 0 (driver, once a run).
 
     Args:
-        topology: as built; its spout is a `DataFrameBatches`.
-        lease: the context of the run.
-        spark: the user's session, or whatever else was given.
+        topology: the topology as built; its spout is a `DataFrameBatches`.
+        lease: the Spark context of the run.
+        spark: the user's session, or whatever else was given as `spark`.
     """
     spout, spec = topology.spout, topology.spout.spec
     assert isinstance(spec, DataFrameBatches)
@@ -54,12 +54,12 @@ def bound_to_spark(topology: Topology, lease: SparkLease, spark: Any) -> tuple[T
 
 
 class SparkFrameReader:
-    """Asks Spark (driver).
+    """Reads a DataFrame through Spark (driver).
 
     Args:
-        session: on which the DataFrame is made.
-        spout: what is read, and how it is cut.
-        call: runs a call into the Java process, and ends it should that be lost.
+        session: the session on which the DataFrame is made.
+        spout: defines the DataFrame, and how it is cut.
+        call: runs a call into the Java process, and ends the call if that process is lost.
     """
 
     def __init__(self, session: SparkSession, spout: DataFrameBatches, call: Call) -> None:
@@ -67,7 +67,7 @@ class SparkFrameReader:
         self._frame: DataFrame | None = None
 
     def catalogue(self, after: int | str | None) -> Catalogue:
-        """See `FrameReader.catalogue`; a job on the thread of the run."""
+        """See `FrameReader.catalogue`; runs a job, on the run's thread."""
         match self._spout.cut:
             case ColumnRanges() as ranges:
                 return self._call(lambda: self._ranges(ranges, after))
@@ -77,7 +77,7 @@ class SparkFrameReader:
                 return self._call(lambda: self._versions(versions, after))
 
     def rows(self, metadata: Any) -> DataFrame:
-        """Returns the rows of a transaction; not read yet."""
+        """Returns the rows of a transaction, not read yet."""
         unit = Unit.from_plain(metadata, "")
         match self._spout.cut:
             case ColumnRanges(column=column):
@@ -118,7 +118,7 @@ class SparkFrameReader:
         return Catalogue(behind, tuple(units))
 
     def _files(self, files: InputFiles, after: int | str | None) -> Catalogue:
-        changed = "unix_micros(_metadata.file_modification_time)"  # as a time it would be told in the local zone
+        changed = "unix_micros(_metadata.file_modification_time)"  # a timestamp would be in the local time zone
         try:
             stamps = self._whole().selectExpr(
                 "_metadata.file_path path", "_metadata.file_size size", f"{changed} changed"
@@ -161,7 +161,7 @@ class SparkFrameReader:
             yield Unit(str(self._spout.cut), first, last, row_count, through)
 
     def _key(self, column: str) -> str:
-        """Returns the column as integers."""
+        """Returns the SQL of the column as integers."""
         match self._type(column):
             case DateType():
                 return f"unix_date({quoted(column)})"
@@ -171,7 +171,7 @@ class SparkFrameReader:
                 return f"cast({quoted(column)} AS bigint)"
 
     def _bound(self, key: int | str) -> str:
-        """Returns a literal of the column's own type, so that Spark can pass the filter on to the source."""
+        """Returns a literal of the column's own type, so that Spark can push the filter down to the source."""
         cut = self._spout.cut
         assert isinstance(cut, ColumnRanges)
         match self._type(cut.column):

@@ -1,4 +1,4 @@
-"""Feeds stage 0 with the partitions of a DataFrame for each transaction; its rows stay on the executors."""
+"""Feeds stage 0 with the partitions of each transaction's DataFrame, whose rows stay on the executors."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from state.errors import SourceError
 from state.printable import said_by
 
 ROW_COUNT, HASH_SUM = "__rows", "__row_hashes"
-"""Counters that tell the driver what was read; users do not see them."""
+"""Counters that report to the driver what was read; users do not see them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What one Spark partition does for one attempt.
+    """The part of one Spark partition in one attempt.
 
     Attributes:
-        batch_index: which batch of the wave.
-        task_id: as which task of the spout.
-        shapes: how the values of its rows are converted; empty if it has none.
-        fault: why the rows cannot be had; fails the attempt.
+        batch_index: the index of the attempt's batch in the wave.
+        task_id: the task of the spout that the partition stands for.
+        shapes: how the values of its rows are converted; empty if it has no rows.
+        fault: why the rows cannot be read, which fails the attempt.
     """
 
     batch_index: int
@@ -49,9 +49,9 @@ class RoleRows:
     """The rows of one role (executor).
 
     Args:
-        role: what the partition does.
-        records: its Spark rows; with a 64-bit hash as their last value if the wave is tallied.
-        is_tallied: whether rows are added up.
+        role: the role whose rows these are.
+        records: its Spark rows, each with a 64-bit hash as its last value if the wave is tallied.
+        is_tallied: whether rows are counted and their hashes added up.
     """
 
     def __init__(self, role: Role, records: Iterable[Any], *, is_tallied: bool) -> None:
@@ -62,7 +62,7 @@ class RoleRows:
         """See `Rows`.
 
         Raises:
-            SourceError: they cannot be had.
+            SourceError: the rows cannot be read.
         """
         if self._role.fault:
             raise SourceError(self._role.fault)
@@ -101,13 +101,13 @@ class RoleRows:
 
 @dataclass(frozen=True, slots=True)
 class RowStage:
-    """Runs the spout's tasks over rows.
+    """Runs the spout's tasks on rows.
 
     Attributes:
-        entry: of the wave's job.
-        wave: the attempts.
-        roles: Spark partition -> what it does; only a partition with a single role has rows.
-        is_tallied: whether rows end with their hash, and are added up.
+        entry: the entry of the wave's job.
+        wave: the attempts of the wave.
+        roles: the roles of each Spark partition; only a partition with a single role has rows.
+        is_tallied: whether rows end with their hash, and are counted and added up.
     """
 
     entry: StageEntry[Plan]
@@ -138,19 +138,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 FrameOf = Callable[[Any], "DataFrame"]
-"""Metadata of a transaction -> its rows; called on the driver for every attempt, and may raise `SourceError`."""
+"""The metadata of a transaction -> its rows; called on the driver for every attempt, may raise `SourceError`."""
 
 DIGEST_SCOPE = partition_scope(0)
-"""Where the number of rows and the sum of their hashes are stored, by txid."""
+"""The scope in which the number of rows and the sum of their hashes are stored, by txid."""
 
 
 class RowIntake:
     """The intake of a `RowSpout`.
 
     Args:
-        columns: of the DataFrame, in the order of the tuples' fields.
-        frame_of: finds the rows of a transaction.
-        expected: metadata -> how many rows that is, None if unknown; given if a transaction has to have the same rows
+        columns: the columns of the DataFrame, in the order of the tuples' fields.
+        frame_of: returns the rows of a transaction.
+        expected: metadata -> its number of rows, None if unknown; given if a transaction must have the same rows
             whenever it is read.
     """
 
@@ -197,7 +197,7 @@ class RowIntake:
         return frames[0] if len(frames) == 1 else Frames(jobs.joined(*frames))
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
-        """See `Intake.checked`; a digest of the rows is stored with what emitters cut, before anything is committed."""
+        """See `Intake.checked`; stores a digest of the rows with the cuts of emitters, before anything is committed."""
         if self._expected is None:
             return processed
         stored = wave.stored.get(DIGEST_SCOPE, {})
@@ -229,9 +229,9 @@ def _changed(story: str) -> Failure:
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """Returns a 64-bit hash of a row, computed by Spark; NULLs count, and maps by their text.
+    """Returns a 64-bit hash of a row, computed by Spark; NULLs matter, and maps are hashed as text.
 
-    It is NULL, from Spark 4 on, if a text is not UTF-8: different ones could become the same in Python.
+    From Spark 4 on, it is NULL if a text is not UTF-8, since different such texts could become equal in Python.
     """
     parts: list[Column] = []
     is_valid = sql.lit(True)
@@ -245,10 +245,10 @@ def row_hash(frame: DataFrame) -> Column:
 
 
 def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-    """Returns the columns a spout wants of a DataFrame (driver).
+    """Returns a DataFrame of the columns that a spout reads (driver).
 
     Raises:
-        SourceError: it lacks one, or has one twice.
+        SourceError: the DataFrame lacks such a column, or has it twice.
     """
     if twice := [name for name in columns if is_ambiguous(frame, name)]:
         raise SourceError(
@@ -264,12 +264,12 @@ def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
 
 
 def is_ambiguous(frame: DataFrame, column: str) -> bool:
-    """Returns whether Spark could not say which of the columns is meant."""
+    """Returns whether a name could mean more than one of the columns in Spark."""
     if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return frame.columns.count(column) > 1
     return [each.lower() for each in frame.columns].count(column.lower()) > 1
 
 
 def quoted(column: str) -> str:
-    """Returns a column's name as SQL takes it, whatever characters it has."""
+    """Returns a column's name as quoted in SQL, whatever characters it has."""
     return "`" + column.replace("`", "``") + "`"

@@ -1,8 +1,8 @@
-"""How a tuple carries the values of a DataFrame: plain Python, the same on every executor.
+"""Converts the values of a DataFrame for tuples: to plain Python, the same on every executor.
 
-Spark hands a timestamp to Python as a datetime without a zone, in the local time of the worker that happens to
-run, which has no name for the first and the last hours of Python's years. Here Spark counts microseconds instead, of
-which a datetime in UTC is made.
+Spark passes a timestamp to Python as a datetime without a zone, in the local time of whichever worker runs, in which
+the first and the last hours of Python's years cannot be expressed. Here Spark counts microseconds instead, from which a
+datetime in UTC is made.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 Shape = str | tuple[Any, ...] | None
-"""How to convert a value: as plain data, which is shipped; None leaves it as it is."""
+"""How to convert a value, as plain data that can be shipped; None leaves the value as it is."""
 Convert = Callable[[Any], Any]
 _TIMESTAMP, _BINARY, _ARRAY, _MAP, _STRUCT = "timestamp", "binary", "array", "map", "struct"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def shape_of(column: str, data_type: DataType) -> Shape:
-    """Returns how values of a type are converted (driver).
+    """Returns the shape that converts the values of a type (driver).
 
     Raises:
-        SourceError: a tuple cannot carry them.
+        SourceError: a tuple cannot carry such values.
     """
     match data_type:
         case TimestampType():
@@ -65,7 +65,7 @@ def shape_of(column: str, data_type: DataType) -> Shape:
 
 
 def counted_from_1970(column: Column, data_type: DataType) -> Column:
-    """Returns a column with its timestamps, also those inside, as microseconds since 1970 (driver)."""
+    """Returns a column with its timestamps, nested ones too, as microseconds since 1970 (driver)."""
     if "timestamp" not in data_type.simpleString():
         return column
     match data_type:

@@ -1,4 +1,4 @@
-"""The streaming query and the micro-batch that a DataFrame is, as Spark's own checkpoint says it."""
+"""Finds the streaming query and the micro-batch that a DataFrame belongs to, from Spark's own checkpoint."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ QUERY_ID = "sql.streaming.queryId"
 
 
 def micro_batch_of(rows: DataFrame, batch_id: int) -> MicroBatch:
-    """Says which micro-batch this is; called on the thread in which Spark calls `foreachBatch` (driver).
+    """Returns the micro-batch of these rows; called on the thread on which Spark calls `foreachBatch` (driver).
 
-    The query's offset log has one file a batch, written before the batch runs and read back, not written again, when
-    it is repeated. Its content, which holds the moment the batch was planned, identifies the batch: a checkpoint that
-    was restored or cleared plans another one under the same number.
+    The query's offset log has one file for each batch, which is written before the batch runs, and only read when the
+    batch is repeated. Its content includes the time at which the batch was planned, and so identifies the batch: a
+    checkpoint that was restored or cleared plans another batch under the same number.
 
     Raises:
-        TopologyError: no streaming query is running in this thread, or it is one of Spark Connect.
+        TopologyError: no streaming query is running on this thread, or it is one of Spark Connect.
         EngineError: the query's offset log cannot be read.
     """
     session = rows.sparkSession

@@ -1,12 +1,12 @@
-"""Starts, stops and gives up Spark's Java process.
+"""Starts, stops and abandons Spark's Java process.
 
-What Spark logs is configured by `log4j2.properties`. That file alone is not enough: one line of the Java machine comes
-before any configuration, workers write to the same pipe whether they are fine or complain of its end, and pyspark says
-of a start that failed only that it failed, since the reason is on the process's standard error. So that process writes
-into a pipe of ours, see `java_output`.
+`log4j2.properties` configures what Spark logs. That alone is not enough: one line of the Java machine comes before any
+configuration, workers write to the same pipe, even to complain that it was closed, and of a failed start pyspark only
+reports that it failed, since the reason is on the process's standard error. So that process writes into a pipe of ours;
+see `java_output`.
 
-pyspark has no public way to ask for the gateway, or to forget one whose process is gone, so its private names are used
-here, and those two questions of `session` are answered here as well.
+pyspark offers no public way to ask for the gateway, or to forget one whose process is gone, so its private names are
+used here.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _LOG = logging.getLogger("txbatch")
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 LOG_LEVEL = "spark.log.level"
 DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
-"""Stand before `spark.driver.extraJavaOptions`: what is said there wins."""
+"""Come before `spark.driver.extraJavaOptions`, which therefore takes precedence."""
 LOCAL_ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1"}
-"""Spares Spark the search for an address, which fails where the machine's own name is not known."""
+"""Saves Spark the search for an address, which fails if the machine's own name cannot be resolved."""
 
 
 def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
-    """Starts a context, and the Java process unless an earlier session of this process has left it.
+    """Starts a context, and a Java process unless an earlier session of this process has left one.
 
     Raises:
-        EngineError: there is no Java, its process ends or freezes meanwhile, or has another version of Spark than
-            PySpark.
+        EngineError: there is no Java, or its process ends or freezes meanwhile, or its version of Spark is not
+            PySpark's.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
     gateway, output = running_gateway(), output_of(running_gateway())
@@ -72,9 +72,9 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
 
 
 def stop_context(context: SparkContext) -> None:
-    """Stops a context of our own; what its workers say about that is only logged.
+    """Stops a context of our own; the complaints of its workers are only logged.
 
-    It raises nothing: a Java process that is gone, or does not answer any more, has nothing left to stop.
+    It raises nothing: a Java process that is gone, or no longer answers, has nothing left to stop.
     """
     quieten_java()
     gateway = running_gateway()
@@ -87,14 +87,14 @@ def stop_context(context: SparkContext) -> None:
 
 
 def quieten_java() -> None:
-    """What a Java process of ours, its workers and its connections say goes to the debug log from now on."""
+    """Sends all output of a Java process of ours and its workers to the debug log from now on."""
     output = output_of(running_gateway())
     if output is not None:
         output.log()
 
 
 def abandon_context(context: SparkContext) -> None:
-    """Lets go of a context of our own whose Java process is gone."""
+    """Abandons a context of our own whose Java process is gone."""
     quieten_java()
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
@@ -103,35 +103,35 @@ def abandon_context(context: SparkContext) -> None:
 
 
 def forget_java() -> None:
-    """Has the next context of this process start a Java process of its own: the one there was is gone."""
+    """Forgets a Java process that is gone, so that this process starts another for its next context."""
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
 
 
 def end_java() -> None:
-    """Ends a Java process of ours without a word; called when this process is about to end as it stands."""
+    """Silently kills a Java process of ours; called when this process is about to end abruptly."""
     gateway = running_gateway()
     if output_of(gateway) is not None:
         gateway.proc.kill()
 
 
 def running_gateway() -> Any:
-    """Pyspark's gateway to the Java process of this process; None if there is none."""
+    """Returns pyspark's gateway to the Java process of this process; None without one."""
     return SparkContext._gateway  # noqa: SLF001 - there is no public question
 
 
 def output_of(gateway: Any) -> JavaOutput | None:
-    """Returns the output of a Java process that we started; None for anybody else's."""
+    """Returns the output of a Java process that txbatch started; None for any other."""
     output = getattr(gateway, "txbatch_output", None)
     return output if isinstance(output, JavaOutput) else None
 
 
 def _log_error(*_: object) -> None:
-    """In place of a traceback on standard error for a connection that ends: why it does, the watch finds out."""
+    """Logs the end of a connection in place of a traceback on standard error; the watch finds out the cause."""
     _LOG.debug("a connection of Spark's accumulators broke", exc_info=True)
 
 
 def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
-    """Starts the Java process; its output and its gateway."""
+    """Starts the Java process, and returns its output and its gateway."""
     if LOG_CONFIGURATION.is_file():  # not if the package is in an archive
         ours = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
         conf.set(DEFAULT_OPTIONS, f"{ours} {conf.get(DEFAULT_OPTIONS, '')}".rstrip())
@@ -142,7 +142,7 @@ def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
             with _environment(LOCAL_ENVIRONMENT if is_local else {}), _signals_deferred():
                 gateway = launch_gateway(conf, {"stdout": write_fd, "stderr": write_fd})  # type: ignore[no-untyped-call]
         finally:
-            os.close(write_fd)  # or nobody knows which words are the last ones
+            os.close(write_fd)  # else the output would never end
     except Exception as error:  # pyspark only says that the process has ended
         raise RuntimeError("".join([*output.take_held(), str(error)])) from error
     gateway.txbatch_output = output  # next to gateway.proc, which pyspark keeps there
@@ -153,7 +153,7 @@ def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
 def _signals_deferred() -> Iterator[None]:
     """Delivers Ctrl-C and SIGTERM only after the block, unless they come twice.
 
-    pyspark, interrupted while it waits for the Java process, forgets that process, which then never ends.
+    If pyspark is interrupted while it waits for the Java process, it forgets that process, which then never ends.
     """
     if threading.current_thread() is not threading.main_thread():  # signals interrupt the main thread only
         yield
@@ -181,7 +181,7 @@ def _signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def _environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Environment variables for a process that is started now, where the user has not set them."""
+    """Sets environment variables that the user has not set, for a process started in the block."""
     added = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(added)
     try:

@@ -1,7 +1,7 @@
-"""What Spark's Java process and the tasks write, and how that explains a failed start.
+"""The output of Spark's Java process and the tasks, and the reason of a failed start, which is found in it.
 
-Nothing is thrown away: what is not shown is in the debug log, but for one line that every start prints, and all but the
-last `HELD_LINES` lines of a start.
+What is not shown goes to the debug log, except one line that every start prints, and the output of a start before its
+last `HELD_LINES` lines.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 
 _LOG = logging.getLogger("txbatch")
 NOISE = "WARNING: Using incubator modules: jdk.incubator.vector\n"
-"""The Java machine prints it before anything can be configured: Spark's launcher always asks for that module."""
+"""The Java machine prints it before anything can be configured, since Spark's launcher always asks for the module."""
 RAISED = re.compile(r"(?P<caused>Caused by: )?\b[\w.$]+(?:Exception|Error): (?P<text>.+)")
 JAVA_MISSING = re.compile(r"JAVA_HOME is not set|bin/java: |java: (command )?not found")
 ASIDE = re.compile(
     r"\s+at |\s*\.\.\. \d+ more|Picked up |NOTE: |WARNING: |.* warning: |\S+ \S+ (WARN|INFO) |\[JAVA_GATEWAY"
 )
-"""Begins a line that does not tell why a start failed."""
+"""The beginnings of lines that do not explain why a start failed."""
 LAST_WORDS_TIMEOUT_S = 2.0
 HELD_LINES = 500
 REASON_LINES = 5
@@ -30,9 +30,9 @@ REASON_CHARS = 500
 
 
 class JavaOutput:
-    """Reads what the Java process and the tasks write, in a thread that ends with that process (driver).
+    """Reads the output of the Java process and the tasks, on a thread that ends with that process (driver).
 
-    It holds lines back until it is clear what to do with them.
+    It holds lines back until it is decided where they go.
 
     Args:
         read_fd: the reading end of a pipe; closed by the thread.
@@ -47,20 +47,20 @@ class JavaOutput:
         self._thread.start()
 
     def show(self) -> None:
-        """From now on, lines go to standard error, those held so far first."""
+        """Sends lines to standard error from now on, those held so far first."""
         self._send_to(_write)
 
     def show_last_words(self) -> None:
-        """Shows what a process said that has ended while it was started; waits a little for the end of it."""
+        """Shows the output of a process that has ended during its start; waits a little for the end of that output."""
         self.show()
         self._thread.join(LAST_WORDS_TIMEOUT_S)
 
     def log(self) -> None:
-        """From now on, lines go to the debug log: the process ends, and its workers complain of closed pipes."""
+        """Sends lines to the debug log from now on, since the process ends and its workers complain of closed pipes."""
         self._send_to(lambda line: _LOG.debug("Spark said: %s", line.rstrip()))
 
     def take_held(self) -> list[str]:
-        """Returns the lines of a start that failed; waits a little for the last words of a process that has ended."""
+        """Returns the lines of a failed start; waits a little for the last lines of a process that has ended."""
         self._thread.join(LAST_WORDS_TIMEOUT_S)
         with self._lock:
             held = list(self._held)
@@ -83,7 +83,7 @@ class JavaOutput:
 
 
 def java_missing(lines: Sequence[str]) -> str:
-    """Returns what to do about a Java that was not found, "" if it was."""
+    """Returns what to do if Java was not found; "" if it was."""
     line = next((line for line in lines if JAVA_MISSING.search(line)), "")
     if not line:
         return ""
@@ -92,10 +92,10 @@ def java_missing(lines: Sequence[str]) -> str:
 
 
 def reason_of(lines: Sequence[str]) -> str:
-    """Why a start failed, in one line of at most `REASON_CHARS` characters.
+    """Returns why a start failed, in one line of at most `REASON_CHARS` characters.
 
     Args:
-        lines: what Java and Python said, in order.
+        lines: the output of Java and Python, in order.
     """
     if missing := java_missing(lines):
         return missing
@@ -109,7 +109,7 @@ def reason_of(lines: Sequence[str]) -> str:
 
 
 def _write(line: str) -> None:
-    stream = sys.stderr  # asked each time: a progress bar or a test puts another one there
+    stream = sys.stderr  # looked up each time: a progress bar or a test may replace it
     try:
         stream.write(line)
         stream.flush()

@@ -1,9 +1,9 @@
-"""Watches over Spark's Java process: a call into it lasts as long as it has to, and no longer than that process lives.
+"""Watches Spark's Java process: a call into it may take as long as it needs, but ends if that process is lost.
 
-Calls into the Java process have no timeout of their own, and must not have one: a job may take minutes, and
-is cancelled by other means. So a question that is answered in a millisecond is asked every few seconds. Once
-it is not, or the process or the application is gone, every call that waits ends with an `EngineError`, and a
-process that belongs to us is ended, which frees whatever else hangs on it.
+Calls into the Java process have no timeout of their own, and must not have one: a job may take minutes, and is
+cancelled by other means. So the process is pinged every few seconds, which it answers within a millisecond. Once a ping
+is not answered, or the process or the application is gone, every waiting call ends with an `EngineError`. A process
+that belongs to us is killed, which frees whatever else hangs on it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _LOG = logging.getLogger("txbatch")
 PING_S = 2.0
 SILENCE_MAX_S = 30.0
 SILENCE_PARTS = 6
-"""The silence is waited for in parts: a machine or terminal that was suspended loses one of them, not all."""
+"""A ping is waited for in so many parts: a suspended machine or terminal loses one of them, not all."""
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
 FULL_DISK_SAID = re.compile(r"No space left on device|Disk quota exceeded")
 MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
 ADVICE = "nothing that was committed is lost; run again"
 END_TIMEOUT_S = 2.0
 OUT_OF_MEMORY_CODES = (3, 52)
-"""What Spark and the Java machine exit with when memory runs out."""
+"""The exit codes of Spark and the Java machine when memory runs out."""
 NO_FOLDER_CODE = 53
-"""What Spark exits with when no local folder can be made."""
+"""The exit code of Spark when no local folder can be made."""
 Result = TypeVar("Result")
 
 
@@ -49,9 +49,9 @@ class GatewayProcess:
     """The Java process at the other end of a gateway.
 
     Args:
-        gateway: py4j's.
-        is_ours: whether this package has started it, so that it may end it.
-        context: the application to ask for; None asks the process only.
+        gateway: py4j's gateway.
+        is_ours: whether this package has started the process, and so may end it.
+        context: the application to ask about; None asks the process only.
     """
 
     def __init__(self, gateway: Any, *, is_ours: bool, context: SparkContext | None = None) -> None:
@@ -61,18 +61,18 @@ class GatewayProcess:
         self._application = None if context is None else context._jsc.sc()  # noqa: SLF001 - its only name
 
     def ping(self) -> bool:
-        """Returns whether the application runs; raises anything if the process is gone, blocks while it is frozen."""
+        """Returns whether the application runs; raises any error if the process is gone, blocks while it is frozen."""
         if self._application is None:
             self._system.nanoTime()
             return True
         return not self._application.isStopped()
 
     def name(self) -> str:
-        """Returns how messages call the process."""
+        """Returns the name of the process in messages."""
         return "Spark's Java process" + (f" (pid {self._popen.pid})" if self._popen is not None else "")
 
     def how_it_ended(self) -> str:
-        """Returns how it ended, as far as that is known after a ping that raised."""
+        """Returns how the process ended, as far as that is known after a ping that raised an error."""
         if self._popen is None:
             return "its connection is broken"
         with suppress(subprocess.TimeoutExpired):
@@ -91,7 +91,7 @@ class GatewayProcess:
         return f"exit code {code}"
 
     def end(self) -> None:
-        """Ends it, if it is ours."""
+        """Kills the process if it is ours."""
         if self._is_ours and self._popen is not None and self._popen.poll() is None:
             self._popen.kill()
             with suppress(subprocess.TimeoutExpired):
@@ -99,11 +99,11 @@ class GatewayProcess:
 
 
 class JavaWatch:
-    """Knows whether the Java process is there; `with` begins and ends the watch (driver, once a run).
+    """Watches one Java process; `with` begins and ends the watch (driver, once a run).
 
     Args:
-        process: what is watched.
-        ping_s: seconds between two questions.
+        process: the process to watch.
+        ping_s: seconds between two pings.
         silence_max_s: how long a ping may go unanswered, in seconds.
     """
 
@@ -133,21 +133,21 @@ class JavaWatch:
         self._pings.close(0)
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Runs a call into the Java process, and waits for it as long as that process answers.
+        """Runs a call into the Java process, and waits for it for as long as that process answers pings.
 
         Raises:
-            EngineError: the process or the application is gone, or gives no answer.
+            EngineError: the process or the application is gone, or the process gives no answer.
         """
         if self.lost is not None:
             raise self.lost
         return self.wait(self._calls.submit(function))
 
     def wait(self, future: Future[Result], timeout_s: float | None = None) -> Result:
-        """Waits for what runs on another lane.
+        """Waits for a job of another lane.
 
         Raises:
             EngineError: as `call`.
-            TimeoutError: it takes longer than `timeout_s`.
+            TimeoutError: the job takes longer than `timeout_s`.
         """
         with self._lock:
             self._waiting.add(future)
@@ -174,17 +174,17 @@ class JavaWatch:
                 self._waiting.discard(future)
 
     def check(self) -> None:
-        """Asks at once; called after a call has failed.
+        """Pings at once; called after a call has failed.
 
         Raises:
-            EngineError: that is why it has failed.
+            EngineError: the process or the application is lost, which is why the call failed.
         """
         self._ask()
         if self.lost is not None:
             raise self.lost
 
     def tell(self, listener: Callable[[EngineError], None]) -> None:
-        """Has a listener called once the process is lost, on the watch's thread."""
+        """Registers a listener, which is called on the watch's thread once the process is lost."""
         with self._lock:
             self._listeners.append(listener)
             lost = self.lost
@@ -192,7 +192,7 @@ class JavaWatch:
             listener(lost)
 
     def let_stop(self) -> None:
-        """The application is about to be stopped by us; only the process is watched from now on."""
+        """Watches only the process from now on: the application is about to be stopped by us."""
         self._may_stop = True
 
     def _look(self) -> None:
