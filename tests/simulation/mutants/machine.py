@@ -104,8 +104,8 @@ CUTS_UNSTORED = Mutant(
     (
         Patch(
             PROCESSING,
-            "        if entries:\n            yield StoreMetadata(entries)",
-            "        if not entries:\n            yield StoreMetadata(entries)",
+            "        if entries := self._books.metadata.note_positions(good):",
+            "        if not (entries := self._books.metadata.note_positions(good)):",
         ),
     ),
 )
