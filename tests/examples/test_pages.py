@@ -22,7 +22,7 @@ from tests.support.examples.answers import ANSWERS, fill
 from tests.support.examples.page import DOCUMENT, ROOT, Section, replied, sections
 
 NAMES = sorted(sections())
-WITHOUT_A_SECTION = {"global_count", "short_forms", "word_count", "word_count_batches"}
+WITHOUT_A_SECTION = {"dedupe", "global_count", "short_forms", "top_k", "word_count", "word_count_batches"}
 RUN_TIMEOUT_S = 240.0
 
 
