@@ -13,7 +13,7 @@ from state.errors import (
     StateUnreachableError,
     TransactionError,
 )
-from state.printable import SENTENCE_LIMIT, said_by
+from state.printable import SENTENCE_LIMIT, message_of
 
 _KINDS = (
     (StaleReadError, FailureKind.UNANSWERED),
@@ -32,9 +32,9 @@ def failure_of(error: BaseException, component_id: str, task_index: int, tuple_t
     if kind is FailureKind.USER:
         text = user_traceback(error)
     elif kind in (FailureKind.UNANSWERED, FailureKind.FAILED):
-        text = f"{type(error).__name__}: {said_by(error)}"
+        text = f"{type(error).__name__}: {message_of(error)}"
     else:
-        text = said_by(error, SENTENCE_LIMIT)
+        text = message_of(error, SENTENCE_LIMIT)
     return Failure(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
 
 
@@ -44,7 +44,7 @@ def lasting_failure_of(error: BaseException, component_id: str, task_index: int,
     Errors of txbatch's sources and states, about the input or the server, keep their kind.
     """
     if isinstance(error, StateUnreachableError):
-        return Failure(FailureKind.UNREACHABLE, component_id, task_index, said_by(error, SENTENCE_LIMIT), tuple_text)
+        return Failure(FailureKind.UNREACHABLE, component_id, task_index, message_of(error, SENTENCE_LIMIT), tuple_text)
     if isinstance(error, (SourceError, StateRefusedError)):
         return failure_of(error, component_id, task_index, tuple_text)
     return Failure(FailureKind.USER, component_id, task_index, user_traceback(error), tuple_text)

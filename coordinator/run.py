@@ -27,7 +27,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import HANG_REPORT_S, EngineName, RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
 from coordinator.watching.run_observer import Observation, Observer, Observers, RunBegan, TurnEnded
@@ -109,7 +109,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     request.check_engine(topology)
-    choice, server, tell = request.choice(), request.server, request.tell_step
+    choice, server, tell = request.choice(), request.server, request.report_step
     if choice is None:
         SpoutKind(topology.spout.spec).find_input()
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
@@ -141,7 +141,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 store,
                 engine,
                 options,
-                around=Surroundings(
+                around=RunEnvironment(
                     nonce=nonce,
                     new_generation=secrets.token_hex(16),
                     clock=time.monotonic,

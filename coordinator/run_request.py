@@ -136,7 +136,7 @@ class RunRequest:
                 f"{type(spout.spec).__name__} is; leave the engine out"
             )
 
-    def tell_step(self, phrase: str) -> None:
+    def report_step(self, phrase: str) -> None:
         """Calls `on_step` with a phrase that describes the next step of the start."""
         if self.on_step is not None:
             self.on_step(phrase)

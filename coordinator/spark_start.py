@@ -94,7 +94,7 @@ class SparkStart:
         from coordinator.engines.spark.shipping import ship_topology
         from coordinator.engines.spark.spark_engine import SparkEngine
 
-        topology, request, tell = self.topology, self.request, self.request.tell_step
+        topology, request, tell = self.topology, self.request, self.request.report_step
         is_given = request.spark is not None
         tell("using the given Spark session" if is_given else f"starting Spark with master {request.master}")
         lease = resources.enter_context(
@@ -123,13 +123,13 @@ class SparkStart:
     def _tell_preparing(self, plan: Plan) -> None:
         _LOG.info("topology %r runs in stages: %s", plan.topology_id, " | ".join(plan.outline()))
         tasks, stages = counted(len(plan.wirings), "task"), counted(len(plan.outline()), "stage")
-        self.request.tell_step(f"preparing {tasks} in {stages}{said(self.topology)}")
+        self.request.report_step(f"preparing {tasks} in {stages}{said(self.topology)}")
 
     def _process_engine(self, resources: ExitStack) -> Engine:
         from coordinator.engines.waves.process_engine import ProcessEngine
 
         tasks = counted(len(self.plan.wirings), "task")
-        self.request.tell_step(f"running {tasks} in this process, without Spark{said(self.topology)}")
+        self.request.report_step(f"running {tasks} in this process, without Spark{said(self.topology)}")
         engine = ProcessEngine(self.plan, self.url, self.nonce, self.topology.message_timeout_s)
         return resources.enter_context(closing(engine))
 
@@ -142,7 +142,7 @@ class SparkStart:
             slots_of_session,
         )
 
-        topology, request, tell = self.topology, self.request, self.request.tell_step
+        topology, request, tell = self.topology, self.request, self.request.report_step
         check_fits(topology, self.plan)
         where = "the given session" if request.spark is not None else request.master
         tell(f"opening a Spark Connect session with the server of {where}")

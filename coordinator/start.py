@@ -27,7 +27,7 @@ from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.run_report import Figures, tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
-from state.printable import said_by
+from state.printable import message_of
 
 _LOG = logging.getLogger("txbatch")
 EXIT_TIMEOUT_S = 30.0
@@ -183,7 +183,7 @@ class BackgroundRun(Generic[Statistics]):
         except BaseException as error:  # noqa: BLE001 - `wait` and `result` raise it
             self._error = error
             _LOG.error(
-                "the run of topology %r failed, wait() and result() raise it: %s", self.topology_id, said_by(error)
+                "the run of topology %r failed, wait() and result() raise it: %s", self.topology_id, message_of(error)
             )
         finally:
             self._coordinator = None  # it refers to everything that the run has opened

@@ -37,7 +37,7 @@ def block(text: str, *, line_limit: int = LINE_LIMIT, lines_max: int = BLOCK_LIN
     )
 
 
-def said_by(error: BaseException, limit: int = LINE_LIMIT) -> str:
+def message_of(error: BaseException, limit: int = LINE_LIMIT) -> str:
     """Returns an exception's message as one line, whatever its ``__str__`` does."""
     try:
         return one_line(str(error), limit)

@@ -53,15 +53,15 @@ class _BoltKind(NamedTuple):
 
     is_basic: bool
     takes_batches: bool
-    hears_finish: bool
+    notified_of_finish: bool
     records: RecordReader | None
 
     @classmethod
     def of(cls, spec: IBatchBolt | IBasicBolt, record_class: bytes) -> _BoltKind:
         is_basic = isinstance(spec, IBasicBolt)
-        hears_finish = not is_basic and isinstance(spec, FinishedCallback)
+        notified_of_finish = not is_basic and isinstance(spec, FinishedCallback)
         records = RecordReader(pickle.loads(record_class)) if record_class else None
-        return cls(is_basic, takes_batches(type(spec)), hears_finish, records)
+        return cls(is_basic, takes_batches(type(spec)), notified_of_finish, records)
 
 
 class BatchBoltExecutor:
@@ -182,7 +182,7 @@ class BatchBoltExecutor:
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         call(bolt.finish_batch)
-        if self._kind is not None and self._kind.hears_finish:
+        if self._kind is not None and self._kind.notified_of_finish:
             call(cast("FinishedCallback", bolt).finished_id, attempt)
 
     def _skip(self) -> None:

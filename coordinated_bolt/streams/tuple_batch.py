@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordinated_bolt.columns import Columns, Rows
-from coordinated_bolt.streams.tuples import Received, Tuple, TupleOrigin
+from coordinated_bolt.streams.tuples import ReceivedTuples, Tuple, TupleOrigin
 from state.errors import TopologyError
 from state.printable import counted
 
 
-class TupleBatch(Received):
+class TupleBatch(ReceivedTuples):
     """Tuples from one task on one stream for one attempt that arrived together; only the framework makes it.
 
     The boundaries between batches mean nothing: they depend on sizes, and on the engine. A bolt may keep a batch, and

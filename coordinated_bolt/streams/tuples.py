@@ -53,7 +53,7 @@ class TupleOrigin:
         )
 
 
-class Received:
+class ReceivedTuples:
     """The base of what a bolt receives from one task on one stream: `Tuple` and `TupleBatch`.
 
     Attributes:
@@ -100,7 +100,7 @@ class Received:
         return self.origin.stream_id
 
 
-class Tuple(Received):
+class Tuple(ReceivedTuples):
     """One tuple as a bolt sees it; only the framework makes it.
 
     ``tup["word"]`` and ``tup[0]`` read a value by field name or position. A bolt may keep a tuple.
@@ -132,7 +132,7 @@ class Tuple(Received):
         return f"Tuple({self.source_component}/{self.stream_id}: {pairs})"
 
 
-def shortened(received: Received, limit: int = 300) -> str:
+def shortened(received: ReceivedTuples, limit: int = 300) -> str:
     """Returns a tuple or batch as one printable line for a message, even if the repr of a value raises."""
     return cut(received, limit, "tuple")
 

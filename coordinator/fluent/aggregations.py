@@ -41,7 +41,7 @@ class Aggregation(ABC):
     """One way to aggregate; shipped with the bolts of both halves.
 
     Attributes:
-        said: the user's call, with file and line, for messages; see `said_here`.
+        said: the user's call, with file and line, for messages; see `current_user_call`.
         part: the field with the part of the state; None if the state has no parts.
         key: the fields of the key, which is a tuple if there are several; empty if all rows belong together.
         takes: the fields whose values are aggregated.

@@ -15,13 +15,13 @@ from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, G
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
 from coordinator.fluent.joins import Joining
 from coordinator.fluent.keepers import Keeper
-from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.kept_aggregation import KeptAggregation
 from coordinator.fluent.row_steps import RowStep
 from coordinator.fluent.stream_nodes import (
     Joined,
+    LookedUp,
     MergedRows,
     OutputOf,
-    PassedBy,
     ReadFrom,
     SentTo,
     StreamNode,
@@ -98,7 +98,7 @@ class Compilation:
                 assert isinstance(host.bolt, FusedBolt)
                 host.bolt.refusals.append(step)
                 self._hosts[node] = host
-            case PassedBy():
+            case LookedUp():
                 bolt = step.kind(parent.fields, step.keys, appends=step.appends)
                 grouping = _grouping(step.keys.aggregation.group)
                 component_id = self._set(node.label, bolt, grouping, self._places(parent), is_committer=True)
@@ -117,7 +117,7 @@ class Compilation:
             case OutputOf():
                 self._streams[node] = self._streams[parent][0], step.stream_id
 
-    def _add_kept(self, node: StreamNode, kept: KeptIn) -> None:
+    def _add_kept(self, node: StreamNode, kept: KeptAggregation) -> None:
         parent, aggregation, group = node.parents[0], kept.aggregation, kept.aggregation.group
         places = self._places(parent) if not aggregation.combines else []
         if not places:

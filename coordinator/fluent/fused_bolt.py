@@ -17,7 +17,7 @@ from coordinated_bolt.components.batch_output_collector import BatchOutputCollec
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuple_batch import TupleBatch
-from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.kept_aggregation import KeptAggregation
 from coordinator.fluent.row_steps import ColumnLists, RowStep
 from coordinator.fluent.user_function import Explained, UserFunction, place_of
 
@@ -74,7 +74,7 @@ class CombiningOutlet(Outlet):
     """
 
     stream_id: str
-    kept: KeptIn
+    kept: KeptAggregation
     group: tuple[int, ...]
     values: tuple[int, ...]
     combined: Any = None
@@ -119,7 +119,7 @@ class PipedBolt(MadeOfFunctions, BaseBatchBolt):
     Attributes:
         streams: stream id -> fields.
         pipe: the root of the tree.
-        said: the user's call that it stands for; see `said_here`.
+        said: the user's call that it stands for; see `current_user_call`.
     """
 
     skips_empty_batches = True

@@ -11,7 +11,7 @@ from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.fluent.fused_bolt import PipedBolt
 from coordinator.fluent.keepers import columns_of
-from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.kept_aggregation import KeptAggregation
 from coordinator.fluent.user_function import Explained
 from state.codec import pack, unpack
 from state.kinds.handles import GivenStates
@@ -46,7 +46,7 @@ class Joining(PipedBolt, GivenStates, ICommitter):
 
     def __init__(
         self,
-        keys: tuple[KeptIn, KeptIn],
+        keys: tuple[KeptAggregation, KeptAggregation],
         others: tuple[Sequence[str], Sequence[str]],
         drop_when: DropWhen,
     ) -> None:

@@ -13,7 +13,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.fused_bolt import PipedBolt
-from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.kept_aggregation import KeptAggregation
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import Explained, place_of
 from state.kinds.handles import GivenStates
@@ -25,7 +25,7 @@ class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
     skips_empty_batches = True
     state: Any
 
-    def __init__(self, kept: KeptIn) -> None:
+    def __init__(self, kept: KeptAggregation) -> None:
         self.given_states = {"state": kept.state}
         self.made_at = place_of(kept.aggregation.said)
         self._kept = kept
@@ -59,7 +59,7 @@ class Lookup(PipedBolt, GivenStates, ICommitter):
     owns_state: ClassVar[bool]
     state: Any
 
-    def __init__(self, fields: Sequence[str], keys: KeptIn, *, appends: bool) -> None:
+    def __init__(self, fields: Sequence[str], keys: KeptAggregation, *, appends: bool) -> None:
         super().__init__(keys.aggregation.said)
         if self.owns_state:
             self.given_states = {"state": keys.state}

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 from coordinator.fluent.aggregations import Aggregation, Appending, Counting, Extreme, Reducing, Summing
 from coordinator.fluent.ordered_aggregations import Latest, Ranking
-from coordinator.fluent.said_so_far import Fields, SaidSoFar
+from coordinator.fluent.stream_steps import Fields, StreamSteps
 from state.kinds.handles import DeclaredState
 
 
 class Keeping:
     """Aggregations of rows into states; the base of `Stream`."""
 
-    _said: SaidSoFar
+    _said: StreamSteps
 
     def count_by(self, key: Fields | None, *, into: DeclaredState) -> Self:
         """Counts the rows for each value of a field.

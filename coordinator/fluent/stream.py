@@ -15,21 +15,21 @@ from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.joins import DropWhen
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.keeping import Keeping
-from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.kept_aggregation import KeptAggregation
 from coordinator.fluent.row_steps import ChosenFields, FilterStep, FlatMapStep, MapStep, RowStep, layout_of
-from coordinator.fluent.said_so_far import Fields, SaidSoFar, default_rows
 from coordinator.fluent.stream_nodes import (
     Joined,
+    LookedUp,
     MergedRows,
     OutputOf,
-    PassedBy,
     ReadFrom,
     SentTo,
     Step,
     StreamNode,
     steps_that_run,
 )
-from coordinator.fluent.user_function import UserFunction, name_of, place_of, said_here, step_of
+from coordinator.fluent.stream_steps import Fields, StreamSteps, default_rows
+from coordinator.fluent.user_function import UserFunction, current_user_call, name_of, place_of, step_of
 from coordinator.option_checks import names_in, positive
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
@@ -59,8 +59,8 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
         TopologyError: `source` is not a transactional spout.
     """
     TransactionalTopologyBuilder("checked", name, source, parallelism)
-    node = StreamNode(ReadFrom(source, parallelism), said_here(), *default_rows(streams_of(source, name)), name)
-    return Stream(SaidSoFar([node], node, set()))
+    node = StreamNode(ReadFrom(source, parallelism), current_user_call(), *default_rows(streams_of(source, name)), name)
+    return Stream(StreamSteps([node], node, set()))
 
 
 class Stream(Keeping):
@@ -74,7 +74,7 @@ class Stream(Keeping):
     fields. They are shipped to the executors and called again in every attempt, so they must return the same then.
     """
 
-    def __init__(self, said: SaidSoFar) -> None:
+    def __init__(self, said: StreamSteps) -> None:
         self._said = said
 
     @property
@@ -313,7 +313,7 @@ class Stream(Keeping):
         steps = steps_that_run(self._said.nodes)
         return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
 
-    def _others(self, others: Sequence[Stream]) -> list[SaidSoFar]:
+    def _others(self, others: Sequence[Stream]) -> list[StreamSteps]:
         """Returns the steps of other streams; refuses streams of another source, or with the same rows."""
         if not all(isinstance(other, Stream) for other in others):
             raise self._said.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
@@ -332,7 +332,7 @@ class Stream(Keeping):
         from coordinator.trying.first_rows import first_rows  # imports the local cluster, which few programs need
 
         self._said.given(None)
-        shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, said_here())
+        shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, current_user_call())
         return first_rows(*shown, positive("take", "most", most))
 
     def _chosen(self, given: tuple[str, ...], fields: tuple[str, ...]) -> Stream:
@@ -383,12 +383,12 @@ class Stream(Keeping):
         key: Fields,
         to: str | None,
         *,
-        kept: KeptIn | None = None,
+        kept: KeptAggregation | None = None,
         is_of_any: bool = False,
     ) -> Stream:
         keys = self._said.kept(KeysOnly, key, state)
         if to in self.fields:
             raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
-        passed = PassedBy(kind, keys, to is not None, kept, is_of_any)
+        passed = LookedUp(kind, keys, to is not None, kept, is_of_any)
         return self._to(passed, fields, f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name)

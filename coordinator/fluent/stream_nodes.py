@@ -14,7 +14,7 @@ from coordinated_bolt.streams.groupings import Grouping
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.joins import DropWhen
 from coordinator.fluent.keepers import Lookup
-from coordinator.fluent.kept_in import FieldOrigin, KeptIn
+from coordinator.fluent.kept_aggregation import FieldOrigin, KeptAggregation
 from coordinator.fluent.row_steps import ChosenFields, FilterStep, MapStep, RowStep
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState, declared_states
@@ -26,7 +26,7 @@ class ReadFrom(NamedTuple):
     parallelism: int | None
 
 
-class PassedBy(NamedTuple):
+class LookedUp(NamedTuple):
     """A lookup of rows in a state, by their keys.
 
     Attributes:
@@ -38,16 +38,16 @@ class PassedBy(NamedTuple):
     """
 
     kind: type[Lookup]
-    keys: KeptIn
+    keys: KeptAggregation
     appends: bool
-    kept: KeptIn | None = None
+    kept: KeptAggregation | None = None
     is_of_any: bool = False
 
 
 class Joined(NamedTuple):
     """Two streams whose rows wait for each other; for the fields see `Joining`."""
 
-    keys: tuple[KeptIn, KeptIn]
+    keys: tuple[KeptAggregation, KeptAggregation]
     others: tuple[Sequence[str], Sequence[str]]
     drop_when: DropWhen
 
@@ -66,7 +66,7 @@ class MergedRows(NamedTuple):
     """The rows of all parents."""
 
 
-Step: TypeAlias = ReadFrom | RowStep | Refusal | KeptIn | PassedBy | Joined | SentTo | OutputOf | MergedRows
+Step: TypeAlias = ReadFrom | RowStep | Refusal | KeptAggregation | LookedUp | Joined | SentTo | OutputOf | MergedRows
 
 
 @dataclass(eq=False, slots=True)
@@ -99,11 +99,11 @@ class StreamNode:
             return [each for parent in self.parents for each in parent.merged()]
         return [self]
 
-    def kept(self) -> KeptIn | None:
+    def kept(self) -> KeptAggregation | None:
         """Returns the aggregation that the step writes, or None; a lookup writes one only if it has no children."""
-        if isinstance(self.step, PassedBy):
+        if isinstance(self.step, LookedUp):
             return None if self.children else self.step.kept
-        return self.step if isinstance(self.step, KeptIn) else None
+        return self.step if isinstance(self.step, KeptAggregation) else None
 
     def without_rows(self) -> str:
         """Returns a sentence that the step emits nothing, with a remedy."""
@@ -121,7 +121,7 @@ class StreamNode:
             return FieldOrigin(str(step.function))
         if isinstance(step, ChosenFields):
             return parent.origin_of(parent.fields[step.positions[self.fields.index(name)]])
-        if isinstance(step, RowStep | Refusal | PassedBy) and name in parent.fields:
+        if isinstance(step, RowStep | Refusal | LookedUp) and name in parent.fields:
             origin = parent.origin_of(name)
             is_asked = isinstance(step, FilterStep | Refusal) and parent.fields.index(name) in step.positions
             return origin._replace(is_filtered=origin.is_filtered or is_asked)
@@ -129,7 +129,7 @@ class StreamNode:
 
     def is_end(self) -> bool:
         """Returns whether the step has an effect even if no step uses its rows."""
-        return isinstance(self.step, KeptIn | PassedBy | SentTo)
+        return isinstance(self.step, KeptAggregation | LookedUp | SentTo)
 
     def is_fused(self) -> bool:
         """Returns whether the step, or its first half, runs in the bolt that has its parent's rows."""
@@ -148,7 +148,7 @@ def steps_for(nodes: Sequence[StreamNode], ends: Sequence[StreamNode]) -> list[S
     waiting = list(ends)
     needed = {*waiting}
     for node in waiting:
-        read = node.step.keys.state.name if isinstance(node.step, PassedBy) and not node.step.kind.owns_state else None
+        read = node.step.keys.state.name if isinstance(node.step, LookedUp) and not node.step.kind.owns_state else None
         writers = (each for each in nodes if read in {state.name for state in _written_by(each)})
         new = [each for each in (*node.parents, *writers) if each not in needed]
         needed.update(new)
@@ -165,11 +165,11 @@ def _written_by(node: StreamNode) -> list[DeclaredState]:
     step = node.step
     if isinstance(step, SentTo):
         return list(declared_states(step.bolt).values())
-    if isinstance(step, KeptIn):
+    if isinstance(step, KeptAggregation):
         return [step.state]
     if isinstance(step, Joined):
         return [step.keys[0].state]
-    return [step.keys.state] if isinstance(step, PassedBy) and step.kind.owns_state else []
+    return [step.keys.state] if isinstance(step, LookedUp) and step.kind.owns_state else []
 
 
 def check_ends(nodes: Sequence[StreamNode]) -> None:
@@ -196,7 +196,7 @@ def check_reads(nodes: Sequence[StreamNode]) -> None:
             written[state.name] = state
             writers.setdefault(state.name, []).append(node)
     for node in nodes:
-        if isinstance(node.step, PassedBy) and not node.step.kind.owns_state:
+        if isinstance(node.step, LookedUp) and not node.step.kind.owns_state:
             state = node.step.keys.state
             if state.name not in written:
                 raise TopologyError(

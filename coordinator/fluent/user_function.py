@@ -31,7 +31,7 @@ class UserFunction:
 
     Attributes:
         function: takes one value for each field.
-        said: the stream's method that got it, with file and line; see `said_here`.
+        said: the stream's method that got it, with file and line; see `current_user_call`.
     """
 
     function: Callable[..., Any]
@@ -122,7 +122,7 @@ class Explained:
             error.add_note(f"in {self._said}")
 
 
-def said_here() -> str:
+def current_user_call() -> str:
     """Returns the user's current call, with file and line, such as "map at words.py:7" (driver)."""
     frame = sys._getframe(1)  # noqa: SLF001 - the way to the user's line
     called = frame.f_code.co_name
@@ -132,12 +132,12 @@ def said_here() -> str:
 
 
 def step_of(said: str) -> str:
-    """Returns the method in a user's call, as `said_here` returned it."""
+    """Returns the method in a user's call, as `current_user_call` returned it."""
     return said.partition(" ")[0]
 
 
 def place_of(said: str) -> str:
-    """Returns file and line of a user's call, as `said_here` returned it."""
+    """Returns file and line of a user's call, as `current_user_call` returned it."""
     return said.partition(" at ")[2]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.topology.building.planned_tasks import planned, undealt
+from coordinator.topology.building.planned_tasks import planned, task_advice
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
 from coordinator.topology.pictures.picture_maker import picture_of
@@ -90,7 +90,7 @@ def _transactional(topology: Topology, slots: int | None) -> TopologyPicture:
 
 def _chosen(topology: Topology | PlainTopology) -> Iterator[str]:
     if chosen := planned(topology):
-        why = undealt(topology) if isinstance(topology, Topology) else ""
+        why = task_advice(topology) if isinstance(topology, Topology) else ""
         more = f" Since {why}, a parallelism of the spout and its bolts may be faster." if why else ""
         yield f"The planner chose {chosen}, as no parallelism is given.{more}"
 

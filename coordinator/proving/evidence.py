@@ -19,7 +19,7 @@ from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
 from coordinator.proving.watch import CALENDAR, Sighting, Sightings, Watch
 from coordinator.topology.building.topology import Topology
 from state.errors import TransactionError, UserCodeError
-from state.printable import one_line, said_by
+from state.printable import message_of, one_line
 
 CONTENT_MAX = 100_000
 """How many characters of a value in a module or class are compared."""
@@ -107,7 +107,7 @@ def sentence_of(error: TransactionError) -> str:
     """Returns an error in one line; for an error of user code, the line that names the exception."""
     if isinstance(error, UserCodeError) and (raised := _RAISED.findall(error.traceback_text)):
         return one_line(f"component {error.component_id!r} raised {raised[-1]}")
-    return said_by(error)
+    return message_of(error)
 
 
 def first_difference(one: QuietRun, other: QuietRun | TransactionError) -> tuple[str, str, str] | None:

@@ -21,7 +21,7 @@ from coordinator.proving.subject import provable
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.pickling import dumps, dumps_by_value
 from state.errors import TransactionError
-from state.printable import one_line, said_by
+from state.printable import message_of, one_line
 
 Given = Topology | PlainTopology | Callable[[], Topology | PlainTopology]
 START = "import sys; sys.path[:] = sys.argv[1:]; from coordinator.proving.fresh import answer; answer()"
@@ -64,7 +64,7 @@ def _answer(given: bytes, batches: int, returns_within_s: float) -> QuietRun | s
     try:
         topology = provable(pickle.loads(given))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - loading runs user code
-        return one_line(f"a new interpreter cannot make it ({type(error).__name__}: {said_by(error)})")
+        return one_line(f"a new interpreter cannot make it ({type(error).__name__}: {message_of(error)})")
     try:
         return in_a_copy(partial(quiet_run, topology, batches), returns_within_s=returns_within_s)
     except TransactionError as error:

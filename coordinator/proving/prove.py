@@ -215,7 +215,7 @@ class _Proving:
 
     def _with_other_hashes(self, quiet: QuietRun) -> Iterator[FoundMistake]:
         """Runs the topology in a new interpreter; if the result differs, further ones show whether hashes are why."""
-        found = self._anew(HASH_SEED)
+        found = self._in_new_interpreter(HASH_SEED)
         if isinstance(found, str):
             self._same_hashes = found
         elif cut := self._cut_otherwise(quiet, found):
@@ -223,14 +223,14 @@ class _Proving:
         elif differing := self._differing(quiet, found):
             component_id, evidence = differing
             place = place_of_class(component_id, self._topology)
-            if self._differing(found, self._anew(HASH_SEED)):
+            if self._differing(found, self._in_new_interpreter(HASH_SEED)):
                 yield FoundMistake(Mistake.DRAWS, component_id, place, f"run again in a new interpreter, {evidence}")
-            elif any(self._differing(found, self._anew(HASH_SEED + more)) for more in range(1, TRIES)):
+            elif any(self._differing(found, self._in_new_interpreter(HASH_SEED + more)) for more in range(1, TRIES)):
                 yield FoundMistake(Mistake.HASHES, component_id, place, f"with another hash seed, {evidence}")
             else:
                 self._same_hashes = f"in every new interpreter, {evidence}; what the code uses was changed in this one"
 
-    def _anew(self, hash_seed: int) -> QuietRun | str:
+    def _in_new_interpreter(self, hash_seed: int) -> QuietRun | str:
         if isinstance(self._given, str):
             return self._given
         return self._in_a_copy(partial(fresh_run, self._given, self._batches, self._limit_s, hash_seed))

@@ -26,7 +26,7 @@ from coordinator.transactional.spout_notifier import SpoutNotifier
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from coordinator.watching.run_observer import RunBegan
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts
@@ -45,7 +45,7 @@ def assembled(
     engine: Engine,
     options: RunOptions,
     *,
-    around: Surroundings,
+    around: RunEnvironment,
     choice: RepublishChoice | LetterChoice | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
@@ -114,7 +114,7 @@ def new_coordinator(
     engine: Engine,
     options: RunOptions,
     *,
-    around: Surroundings,
+    around: RunEnvironment,
     start: SpoutStart,
     publisher: Publisher,
     taken: TakenOver,
@@ -134,7 +134,7 @@ def new_coordinator(
         earlier=_earlier(taken, run_spout),
     )
     run_spout.how_far = machine.positions
-    start.calls.patiently("resume", lambda: run_spout.informed().resume())
+    start.calls.call_until_answered("resume", lambda: run_spout.informed().resume())
     statistics = RunStatistics(last_txid=taken.committed_txid, notices=taken.notices)
     found = {record.txid for record in quarantined()} if start.committer is not None else set()
     coordinator = Coordinator(
@@ -169,7 +169,7 @@ def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Cal
     return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
 
 
-def _publisher(store: RedisStore, taken: TakenOver, options: RunOptions, around: Surroundings) -> Publisher:
+def _publisher(store: RedisStore, taken: TakenOver, options: RunOptions, around: RunEnvironment) -> Publisher:
     return Publisher(
         store,
         store.keys.topology_id,
@@ -195,7 +195,7 @@ def _run_so_far(taken: TakenOver) -> RunSoFar:
 
 
 def _run_plan(
-    topology: Topology, plan: Plan, engine: Engine, publisher: Publisher, *, kind: SpoutKind, around: Surroundings
+    topology: Topology, plan: Plan, engine: Engine, publisher: Publisher, *, kind: SpoutKind, around: RunEnvironment
 ) -> RunPlan:
     made = RunPlan(
         commit_tasks=plan.commit_tasks,

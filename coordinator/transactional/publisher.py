@@ -25,7 +25,7 @@ from state.commits.commit import (
     CommitStatus,
     RefusalCause,
 )
-from state.commits.quarantine import QuarantineChange, QuarantineRecord, SetAside, TakenBack
+from state.commits.quarantine import QuarantineChange, QuarantineRecord, RepublishedQuarantine, SetAside
 from state.commits.write_set import WriteSet
 from state.errors import (
     FencedError,
@@ -132,7 +132,7 @@ class Publisher:
             StateUnreachableError: the store did not answer.
         """
         republished = publish.republished
-        taken = None if republished is None or republished.letters else TakenBack(republished.txid)
+        taken = None if republished is None or republished.letters else RepublishedQuarantine(republished.txid)
         answer = self._commit(publish, publish.write_set, taken)
         if republished is not None and isinstance(answer, Published):
             count, attempt = len(republished.letters), publish.attempts[0]

@@ -20,13 +20,13 @@ from coordinator.transactional.machine.run_events import BatchCut, Cut, FirstPos
 from coordinator.transactional.spout_calls import Answer, SpoutCalls
 from state.codec import pack_exact, unpack
 from state.errors import FailedException, TransactionError
-from state.printable import said_by
+from state.printable import message_of
 from state.values.own_copy import own_copy
 
 _LOG = logging.getLogger("txbatch")
 
 
-class HowFar(Protocol):
+class SpoutProgress(Protocol):
     """How far the run is, in the spout's own numbers of its transactions."""
 
     def number_of(self, txid: int) -> int:
@@ -59,7 +59,7 @@ class RunSpout:
         how_far: the run's progress; set before any call but `estimated_bytes`.
     """
 
-    how_far: HowFar
+    how_far: SpoutProgress
 
     def __init__(
         self,
@@ -197,12 +197,12 @@ class RunSpout:
             fraction = self.informed().progress()
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
 
-        return self._calls.leniently("progress", ask, None)
+        return self._calls.call_or_default("progress", ask, None)
 
     def estimated_bytes(self, metadata: Any) -> int:
         """Returns an estimate of a transaction's input, used only to limit the size of waves; 0 if unknown."""
         ask = self._spout.estimated_bytes
-        return self._calls.leniently("estimated_bytes", lambda: max(0, math.ceil(ask(self._copy(metadata)))), 0)
+        return self._calls.call_or_default("estimated_bytes", lambda: max(0, math.ceil(ask(self._copy(metadata)))), 0)
 
     def _copy(self, metadata: Any) -> Any:
         """Returns a copy that the spout may change; the last cut is unpacked instead, for a fifth of the work."""
@@ -218,7 +218,7 @@ class RunSpout:
         try:
             return self._calls.once(method, ask)
         except FailedException as error:
-            _LOG.info("%s of the spout failed, retrying: %s", method, said_by(error))
+            _LOG.info("%s of the spout failed, retrying: %s", method, message_of(error))
             raise
         except TransactionError as error:
             self.error = error

@@ -13,7 +13,7 @@ from coordinator.spouts.transactional import SpoutCoordinator
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
-from state.printable import said_by
+from state.printable import message_of
 from state.values.own_copy import own_copy
 
 _LOG = logging.getLogger("txbatch")
@@ -60,7 +60,7 @@ class SpoutCalls:
                 method=method if attempt is None else "",
             ) from error
 
-    def patiently(self, method: str, ask: Callable[[], Answer]) -> Answer:
+    def call_until_answered(self, method: str, ask: Callable[[], Answer]) -> Answer:
         """Calls until the spout answers.
 
         Raises:
@@ -83,14 +83,14 @@ class SpoutCalls:
 
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
         """Asks for the notes of a transaction that is cut; it cannot be cut again, so the spout has to answer."""
-        return self.patiently("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
+        return self.call_until_answered("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
-    def leniently(self, method: str, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
+    def call_or_default(self, method: str, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
         """Asks for an answer that is only displayed or an estimate; returns `otherwise` if the spout raises."""
         try:
             return self.once(method, ask)
         except TransactionError as error:
-            _LOG.debug("%s of component %r failed: %s", method, self._component_id, said_by(error))
+            _LOG.debug("%s of component %r failed: %s", method, self._component_id, message_of(error))
             return otherwise
 
     def close(self, what: str, close: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from coordinator.transactional.spout_calls import SpoutCalls
 from state.attempt import Attempts, TransactionAttempt
 from state.errors import TransactionError
 from state.fault_points import reached
-from state.printable import said_by
+from state.printable import message_of
 
 _LOG = logging.getLogger("txbatch")
 
@@ -89,6 +89,9 @@ class SpoutNotifier:
             self._calls.once(method, call, attempt)
         except TransactionError as error:
             _LOG.warning(
-                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, said_by(error)
+                "%s of the spout's committer raised after attempt %s was committed: %s",
+                method,
+                attempt,
+                message_of(error),
             )
             raise

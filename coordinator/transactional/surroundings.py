@@ -14,7 +14,7 @@ def _pause_not(_: float) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class RunEnvironment:
     """The values that an engine's driver, the simulation or a test gives a run (driver, once a run).
 
     Attributes:

@@ -113,7 +113,7 @@ class SetAside:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class RepublishedQuarantine:
     """The txid of a quarantined batch that a commit republishes; the server refuses (GONE) if the record is gone."""
 
     txid: int
@@ -123,7 +123,7 @@ class TakenBack:
         return ["take", "1", str(self.txid)]
 
 
-QuarantineChange = SetAside | TakenBack
+QuarantineChange = SetAside | RepublishedQuarantine
 
 
 def unpack_record(keys: Keys, field_name: str, packed: bytes) -> QuarantineRecord:

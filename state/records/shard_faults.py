@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-STANDING = ("generation", "committed", "chain", "dropping", "begun", "ended", "topology")
+CONSISTENCY_FIELDS = ("generation", "committed", "chain", "dropping", "begun", "ended", "topology")
 """The fields of a control hash that decide it, with the number of shards; home's chain comes from its metadata."""
 
 
@@ -28,7 +28,7 @@ class ShardFault(StrEnum):
 
 
 def shard_fault(home: Mapping[str, str], shard: Mapping[str, str]) -> ShardFault:
-    """Compares a shard with home by their `STANDING` fields.
+    """Compares a shard with home by their `CONSISTENCY_FIELDS` fields.
 
     A first start takes over home first. Until the first commit, a shard may lack its record, or have the record of a
     first start that home has lost.

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-ATTEMPTS_TOLD = 10
+STORY_ATTEMPTS_MAX = 10
 """Most attempts that a story keeps: the last ones."""
 
 

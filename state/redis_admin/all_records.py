@@ -20,7 +20,7 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError, TopologyError
 from state.keys import CHAIN_SCOPE, Keys, metadata_field
 from state.records.declared_states import DescribedState, OwnedKeys, shard_count_of
-from state.records.shard_faults import STANDING
+from state.records.shard_faults import CONSISTENCY_FIELDS
 from state.records.stored_records import (
     METADATA_STATE,
     MISSING,
@@ -262,7 +262,7 @@ class RedisRecords:
 
         If it is equal before and after a reading in pieces, only a run can have changed the data meanwhile.
         """
-        found = self.fields(*STANDING)
+        found = self.fields(*CONSISTENCY_FIELDS)
         self._check(found)
         return found.get("generation", "")
 
@@ -281,10 +281,10 @@ class RedisRecords:
 
         A key of an unexpected type counts as empty.
         """
-        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *STANDING)]
+        asked: list[tuple[str, ...]] = [("HMGET", self.keys.control, *CONSISTENCY_FIELDS)]
         asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
         found, *counts = self.at_once(asked)
-        control = {} if isinstance(found, redis.ResponseError) else present(STANDING, found)
+        control = {} if isinstance(found, redis.ResponseError) else present(CONSISTENCY_FIELDS, found)
         self._check(control)
         return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 

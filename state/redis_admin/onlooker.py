@@ -18,7 +18,7 @@ from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError, TopologyError
 from state.keys import CHAIN_SCOPE, Keys, parse_metadata_field
 from state.metadata import checked_control, unpack_metadata
-from state.printable import said_by
+from state.printable import message_of
 from state.records.durability import ServerDurability, durable_txids
 from state.records.run_pulse import STORIES_FROM_FIELD, owners
 from state.records.topology_overview import (
@@ -166,7 +166,7 @@ class Onlooker:
             found = self._connection.call("HMGET", keys.control, "committed", "fence", "dropping")
             pulse = read_pulse(self._connection, keys)
         except (StateRefusedError, TopologyError) as error:  # no right to read its keys, or they are not txbatch's
-            return ListedTopology(topology_id, connected=connected, fault=said_by(error.__cause__ or error))
+            return ListedTopology(topology_id, connected=connected, fault=message_of(error.__cause__ or error))
         committed, fence = map(_text_or_empty, found[:2])
         return ListedTopology(topology_id, committed, fence, found[2] is not None, owners(pulse, fence), connected)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, is_chain, split_member
 from state.records.declared_states import DescribedState, declared_states_of, shard_count_of
-from state.records.shard_faults import STANDING, ShardFault, shard_fault
+from state.records.shard_faults import CONSISTENCY_FIELDS, ShardFault, shard_fault
 from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
 from state.redis_admin.all_records import RedisRecords, Sought
 from state.redis_admin.whole_replies import Commands, Read, WholeReply
@@ -227,10 +227,10 @@ class ShardedRecords(RedisRecords):
         Every change of a state changes one of these fields. If they are equal before and after a reading, it is
         consistent.
         """
-        home = self._home.fields(*STANDING)
+        home = self._home.fields(*CONSISTENCY_FIELDS)
         self._follow(home)
         home["chain"] = self._home.chain_at(home.get("committed", "0"))
-        standings = [home, *(shard.fields(*STANDING) for shard in self.shards)]
+        standings = [home, *(shard.fields(*CONSISTENCY_FIELDS) for shard in self.shards)]
         for standing in standings:
             refuse_remains(self.keys.topology_id, standing)
             for counted in ("begun", "ended"):  # by what is staged, too

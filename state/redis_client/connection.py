@@ -20,7 +20,7 @@ from redis.retry import Retry
 
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TransactionError
 from state.fault_points import reached
-from state.printable import said_by
+from state.printable import message_of
 from state.redis_client import function_library
 from state.redis_client.address import address_at, check_address, is_encrypted, kind_of, places_of
 from state.redis_client.function_library import LIBRARY_NAME
@@ -200,7 +200,7 @@ class RedisConnection:
             try:
                 reply = send()
             except redis.DataError as error:
-                raise ProtocolError(f"command {name!r} cannot be sent: {said_by(error)}") from error
+                raise ProtocolError(f"command {name!r} cannot be sent: {message_of(error)}") from error
             except redis.RedisError as error:
                 remedy, last = self.remedy_of(error), error
                 if self._follows and has_moved(error):
@@ -221,7 +221,7 @@ class RedisConnection:
                 raise self._unreachable(limit_s, last) from last
             if waited_s <= AWAY_MIN_S < waited_s + pause:
                 what = "is moving a slot" if error_code(last) in MOVING_CODES else "does not answer"
-                _LOG.warning("server %s %s (%s); trying again", self.server, what, said_by(last))
+                _LOG.warning("server %s %s (%s); trying again", self.server, what, message_of(last))
             self._sleep(pause)
             pause = min(max(2 * pause, FIRST_PAUSE_S), LAST_PAUSE_S)
             if self._revive is not None and isinstance(last, (redis.ConnectionError, redis.TimeoutError)):
@@ -237,17 +237,17 @@ class RedisConnection:
         if last is None:
             _LOG.warning("server %s took %.1f s to answer one call; nothing is lost", self.server, took_s)
         else:
-            reason = said_by(last)
+            reason = message_of(last)
             _LOG.warning("server %s was away for %.1f s (%s); nothing is lost", self.server, took_s, reason)
 
     def _unreachable(self, limit_s: float, last: redis.RedisError) -> TransactionError:
         if error_code(last) in MOVING_CODES:
             return StateUnreachableError(
                 f"server {self.server} is moving a slot of the topology to another node, and has not ended after "
-                f"{limit_s:g} s (it said: {error_code(last)} {said_by(last)}); do it again then; nothing is lost"
+                f"{limit_s:g} s (it said: {error_code(last)} {message_of(last)}); do it again then; nothing is lost"
             )
         return StateUnreachableError(
-            f"server {self.server} did not answer for {limit_s:g} s; last error: {said_by(last)}"
+            f"server {self.server} did not answer for {limit_s:g} s; last error: {message_of(last)}"
             f"{hint_for(last, self.server)}; start it or check its address, then run again; nothing is lost"
         )
 

@@ -11,7 +11,7 @@ from enum import Enum
 from redis import exceptions
 
 from state.errors import StateRefusedError, TopologyError, TransactionError
-from state.printable import one_line, said_by
+from state.printable import message_of, one_line
 from state.troubles import Trouble
 
 
@@ -151,7 +151,7 @@ def stop_error(error: Exception, server: str, key: str = "") -> TransactionError
     text = str(error).lower()
     for part, sentence in _USAGE_SENTENCES.items():
         if part in text:
-            refused = TopologyError(f"server {server} {sentence} (it said: {said_by(error)})")
+            refused = TopologyError(f"server {server} {sentence} (it said: {message_of(error)})")
             return refused.about(Trouble.SERVER_ADDRESS)
     return StateRefusedError(stop_sentence(error, server, key)).about(_trouble_of(error))
 
@@ -167,7 +167,7 @@ def library_replaced_error(server: str, loads: int) -> StateRefusedError:
 
 def stop_sentence(error: Exception, server: str, key: str = "") -> str:
     """Returns the message of a `StateRefusedError`: what is wrong with the server, the remedy, and its own words."""
-    code, said = error_code(error), said_by(error)
+    code, said = error_code(error), message_of(error)
     if code in _STOP_SENTENCES:
         of_key, more = (f"; the key is {one_line(key)!r}", "") if key and code == "WRONGTYPE" else ("", "")
         if of_key and "}:txbatch:" in key:  # a topology can be dropped whatever its records hold

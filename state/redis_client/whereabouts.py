@@ -57,7 +57,7 @@ class Following(redis.Connection):
     It never reconnects silently: a barrier's question must not travel on another connection than its write.
     """
 
-    def __init__(self, *, whereabouts: Whereabouts, **options: Any) -> None:
+    def __init__(self, *, whereabouts: ServerLocator, **options: Any) -> None:
         super().__init__(**options, redis_connect_func=whereabouts.settle)  # type: ignore[no-untyped-call] # redis-py's
         self._whereabouts = whereabouts
         self.place: Place = ("", 0)
@@ -80,7 +80,7 @@ class FollowingEncrypted(Following, Encrypted):
     """The same with TLS."""
 
 
-class Whereabouts(ABC):
+class ServerLocator(ABC):
     """Finds one client's server; used from any thread.
 
     Args:
@@ -143,7 +143,7 @@ def ask(connection: Any, *command: str) -> Any:
     return connection.read_response()
 
 
-class SentinelWhereabouts(Whereabouts):
+class SentinelWhereabouts(ServerLocator):
     """Finds the primary of a service by asking sentinels before each connection."""
 
     def __init__(self, url: str, key: str) -> None:
@@ -180,7 +180,7 @@ class SentinelWhereabouts(Whereabouts):
         return str(host), int(port)
 
 
-class ClusterWhereabouts(Whereabouts):
+class ClusterWhereabouts(ServerLocator):
     """Finds the node that owns the client's key, or the key of the last redirected call.
 
     Nodes are tried in turn until one knows the owner; without `CLUSTER SLOTS`, only those in the address are known.
@@ -243,7 +243,7 @@ class FollowingClient(redis.Redis):
     """A redis-py client for a server that may move."""
 
     follows = True
-    whereabouts: Whereabouts
+    whereabouts: ServerLocator
     _url: str
 
     def follow(self, url: str, key: str) -> None:

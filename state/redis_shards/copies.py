@@ -38,7 +38,7 @@ class PartCopy:
         return [cls(number, chain, tuple(keys), sections) for number, chain, keys, sections in unpack(packed)]
 
 
-def wards_of(places: Sequence[Hashable]) -> list[list[int]]:
+def copy_keepers(places: Sequence[Hashable]) -> list[list[int]]:
     """Returns for each shard the shards whose parts it keeps; a shard's keeper is on another server, if there is one.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from state.codec import pack, unpack
-from state.redis_shards.shard import ShardStanding
+from state.redis_shards.shard import ShardProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Decision:
         return cls(*unpack(packed))
 
 
-def decided_after(standing: ShardStanding, decisions: Sequence[Decision]) -> list[Decision]:
+def decided_after(standing: ShardProgress, decisions: Sequence[Decision]) -> list[Decision]:
     """Returns the decisions that a shard has not applied, [] if the shard's history does not fit them.
 
     It does not fit if the shard also lacks a group before the first decision: one too old to be kept, or imported.

@@ -60,7 +60,7 @@ class ShardWrites:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardStanding:
+class ShardProgress:
     """The progress of a shard, found at its takeover.
 
     Attributes:
@@ -110,7 +110,7 @@ class Shard(RedisSlot):
             "of them"
         )
 
-    def take(self, fence: str, generation: str, topology: str) -> ShardStanding | None:
+    def take(self, fence: str, generation: str, topology: str) -> ShardProgress | None:
         """Takes the shard over for the owner of home; None if the shard already had an owner with as high a fence.
 
         In that case home has lost its last takeovers; the next one gets a higher fence.
@@ -138,7 +138,7 @@ class Shard(RedisSlot):
         self._owned.begin(Ownership(fence, generation, int(revision)))
         self._staged_keys = tuple(keys.split("\n")) if keys else ()
         self._described = Descriptions(source, description)
-        return ShardStanding(int(committed), chain, self._described, staged_chain)
+        return ShardProgress(int(committed), chain, self._described, staged_chain)
 
     def stage(
         self, part: ShardWrites, chain: str, last_txid: int, decision: bytes, copy: bytes = b""

@@ -38,9 +38,9 @@ from state.redis_owner.fitness import ServerWatch
 from state.redis_owner.slot import ConnectionOptions
 from state.redis_owner.store import ACQUIRE_TRIES, RedisStore
 from state.redis_shards.asking import Asking, Result, asked_together
-from state.redis_shards.copies import PartCopy, wards_of
+from state.redis_shards.copies import PartCopy, copy_keepers
 from state.redis_shards.decisions import Decision, decided_after
-from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
+from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardProgress, ShardWrites
 from state.troubles import Trouble
 
 Given = TypeVar("Given")
@@ -196,7 +196,7 @@ class ShardedStore(RedisStore):
     def _copies(self, chain: str, parts: Sequence[ShardWrites]) -> list[bytes]:
         """Returns the copies of others' parts for each shard to keep; a slot may have moved since the last group."""
         if self._places != (places := [shard.place for shard in self._shards]):
-            self._places, self._wards = places, wards_of(places)
+            self._places, self._wards = places, copy_keepers(places)
         return [
             PartCopy.all_packed([PartCopy(ward, chain, parts[ward].keys, parts[ward].sections) for ward in wards])
             for wards in self._wards
@@ -221,11 +221,11 @@ class ShardedStore(RedisStore):
 
     # Recovery at a start
 
-    def _taken(self, topology: str, shard: Shard) -> ShardStanding | None:
+    def _taken(self, topology: str, shard: Shard) -> ShardProgress | None:
         owned = self.ownership
         return shard.take(owned.fence, owned.generation, topology)
 
-    def _recovered(self, found: FoundTopology, standings: Sequence[ShardStanding]) -> FoundTopology:
+    def _recovered(self, found: FoundTopology, standings: Sequence[ShardProgress]) -> FoundTopology:
         """Brings home and shards to one transaction, by the replies to their takeovers."""
         self._metadata = dict(found.metadata)
         self._chain = str(found.metadata.get(metadata_field(CHAIN_SCOPE, found.committed_txid), ""))
@@ -237,7 +237,7 @@ class ShardedStore(RedisStore):
                 raise self._apart(
                     f"{ahead[1].name} says that it has txid {ahead[0].committed}, and keeps no decision of it"
                 )
-        behind: list[tuple[ShardStanding, Shard]] = []
+        behind: list[tuple[ShardProgress, Shard]] = []
         for standing, shard in zip(standings, self._shards, strict=True):
             if standing.committed < committed and self._chain and standing.staged_chain == self._chain:
                 shard.ask(shard.apply(self._chain, self._stored))
@@ -257,7 +257,7 @@ class ShardedStore(RedisStore):
         metadata = {name: value for name, value in self._metadata.items() if not is_chain(name)}
         return FoundTopology(committed, self._stored.source_fingerprint, self._stored.topology, metadata)
 
-    def _bring_forward(self, behind: Sequence[tuple[ShardStanding, Shard]], committed: int, description: str) -> None:
+    def _bring_forward(self, behind: Sequence[tuple[ShardProgress, Shard]], committed: int, description: str) -> None:
         """Restores parts that shards have lost, from the copies of others."""
         for standing, shard in behind:
             if not standing.committed and (held := shard.unrecorded(description)):
@@ -290,7 +290,7 @@ class ShardedStore(RedisStore):
                     raise self._apart(f"{shard.name} refuses what it has lost ({reply.status}: {reply.detail})")
                 shard.ask(shard.apply(decision.chain, self._stored))
 
-    def _take_back(self, committed: int, standing: ShardStanding, shard: Shard) -> int:
+    def _take_back(self, committed: int, standing: ShardProgress, shard: Shard) -> int:
         """Repeats at home the decisions that it has lost, as a shard keeps them; returns the last txid.
 
         Home thereby also recovers the input and topology of these decisions, which the run has yet to accept.

@@ -85,7 +85,7 @@ BUGS: dict[str, tuple[str, Any]] = {
     "poison leaves no record": ("", mock.patch.object(redis_arguments, "_quarantine", keep_no_record)),
     "a batch is published that an operator has removed": ("", planted_in_source((TAKES_WHAT_IS_THERE,))),
     "replays are counted by the spout": ("cut", mock.patch.object(MetadataLog, "carried_to", return_value={})),
-    "nobody asks where a batch ends": ("opaque", mock.patch.object(failures, "reach_of", return_value=None)),
+    "nobody asks where a batch ends": ("opaque", mock.patch.object(failures, "batch_input_of", return_value=None)),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.printable import BLOCK_LINES, LINE_LIMIT, block, one_line, said_by
+from state.printable import BLOCK_LINES, LINE_LIMIT, block, message_of, one_line
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_an_error_whose_message_raises_is_named_nevertheless():
         def __str__(self):
             raise KeyError("no")
 
-    assert said_by(BrokenError()) == "<its message raised KeyError>"
+    assert message_of(BrokenError()) == "<its message raised KeyError>"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from coordinator.engines.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
+from coordinator.engines.spark.java.java_watch import FULL_DISK_TEXT, MAKE_ROOM
 from coordinator.engines.waves.worker_traceback import NOT_USERS, TEXT_LIMIT, CrashStory, WorkerTraceback, overdue_story
 from coordinator.watching.failure_cause import CrashKind
 from state.troubles import Trouble
@@ -71,7 +71,7 @@ REMEDIES: Sequence[CrashRemedy] = (
         f"driver and executors run different Pythons: name the same version in PYSPARK_PYTHON; {NEEDS}",
     ),
     CrashRemedy(
-        FULL_DISK_SAID,
+        FULL_DISK_TEXT,
         MAKE_ROOM,
     ),
     CrashRemedy(

@@ -47,7 +47,7 @@ def keep_scratch_private(conf: SparkConf, environment: Mapping[str, str] = os.en
     conf.set(LOCAL_DIR, ",".join(_private_folder(root.strip()) for root in roots if root.strip()))
 
 
-def open_doors(setting: Callable[[str, str], str]) -> list[str]:
+def exposures(setting: Callable[[str, str], str]) -> list[str]:
     """Returns what a cluster leaves open to others, each with the setting that closes it.
 
     Args:
@@ -72,7 +72,7 @@ def open_doors(setting: Callable[[str, str], str]) -> list[str]:
 def warn_of_open_cluster(context: SparkContext) -> None:
     """Warns of what a cluster leaves open (driver, once a run); a local master is reached from its own machine only."""
     conf = context.getConf()
-    found = open_doors(lambda key, default: str(conf.get(key, default)))
+    found = exposures(lambda key, default: str(conf.get(key, default)))
     if found and not str(context.master).startswith("local"):
         _LOG.warning("Spark master %s is open: %s", context.master, "; ".join(found))
 

@@ -25,14 +25,14 @@ from state.attempt import Attempts
 from state.errors import EngineError
 
 
-class KeptStages(TaskStages):
+class InProcessStages(TaskStages):
     """Stages without shares: a shuffle, which those save, costs nothing here, and a commit phase finds all frames."""
 
     has_task_partitions = False
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPlan:
+class LocalPlan:
     """A plan that is used where it is, and never shipped."""
 
     value: Plan
@@ -51,11 +51,11 @@ class ProcessEngine(WaveEngine):
 
     def __init__(self, plan: Plan, redis_url: str, nonce: str, message_timeout_s: float | None = None) -> None:
         super().__init__(plan.in_slots(1), redis_url, nonce, message_timeout_s)
-        self._entry: StageEntry[Plan] = StageEntry(HeldPlan(self._plan))
+        self._entry: StageEntry[Plan] = StageEntry(LocalPlan(self._plan))
         self._jobs: deque[Callable[[], Event | EngineError]] = deque()
 
     def _wave(self, given: WaveInput) -> Wave[list[Output]]:
-        return Wave(self._plan, KeptStages(self._plan, TaskRunner()), given, self._entry, self._reading)
+        return Wave(self._plan, InProcessStages(self._plan, TaskRunner()), given, self._entry, self._reading)
 
     def _submit(self, phase: str, wave_id: int, attempts: Attempts, run: Run) -> None:
         self._jobs.append(partial(run, phase, lambda: None))

@@ -12,7 +12,7 @@ from enum import IntEnum
 from coordinator.operating.cli.standard_streams import READER_GONE, is_without_reader
 from coordinator.operating.cli.terminal import say, without
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
-from state.printable import SENTENCE_LIMIT, block, said_by
+from state.printable import SENTENCE_LIMIT, block, message_of
 from state.troubles import Trouble
 
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
@@ -72,8 +72,8 @@ def sentence_of(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "stopped"
     if _is_full_disk(error):
-        return f"standard output or a temporary file cannot be written: {said_by(error)}; make room and try again"
-    return f"{type(error).__name__}: {said_by(error)}\nthis error is unexpected; --debug shows where it was raised"
+        return f"standard output or a temporary file cannot be written: {message_of(error)}; make room and try again"
+    return f"{type(error).__name__}: {message_of(error)}\nthis error is unexpected; --debug shows where it was raised"
 
 
 def laid_out(sentence: str) -> str:

@@ -16,7 +16,7 @@ from coordinator.operating.inspection.wording import WordsByScope, words_by_scop
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.topology import Topology
 from state.errors import TopologyError, TransactionError
-from state.printable import one_line, said_by
+from state.printable import message_of, one_line
 from state.troubles import Trouble
 
 Factory = Callable[..., Any]
@@ -163,7 +163,7 @@ def _offered(module: Any) -> str:
 
 def blame_of(error: BaseException) -> str:
     """Returns the type, message and place of an error that user code raised."""
-    message = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
+    message = one_line(error.msg) if isinstance(error, SyntaxError) else message_of(error)
     kind, module = type(error).__qualname__, type(error).__module__
     name = kind if module in ("builtins", "__main__") else f"{module}.{kind}"
     text = f"{name}: {message}" if message else name

@@ -95,7 +95,7 @@ class OneLineFormatter(logging.Formatter):
         return block(super().formatException(ei))
 
 
-class Quietly(StderrHandler):
+class ForeignWarnings(StderrHandler):
     """Shows warnings of other loggers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -129,7 +129,7 @@ def logging_to_stderr(
     logger.propagate = False  # a user's module may have given the root logger a handler too
     logger.setLevel(logging.DEBUG if debug else level)
     root = logging.getLogger()
-    quietly = None if root.handlers or debug else Quietly(hidden or {}, stream)
+    quietly = None if root.handlers or debug else ForeignWarnings(hidden or {}, stream)
     if quietly is not None:
         quietly.setFormatter(form)
         root.addHandler(quietly)

@@ -99,9 +99,9 @@ def _check_java(facts: SparkFacts) -> Finding:
 def _check_security(facts: SparkFacts) -> Finding:
     if facts.is_local:
         return ok("spark security", "a local master speaks to itself only")
-    if not facts.open_doors:
+    if not facts.exposures:
         return ok("spark security", "authentication is on, and the web UI is off or has access lists")
-    found = "; ".join(facts.open_doors)
+    found = "; ".join(facts.exposures)
     why = "on a cluster others may reach these ports"
     return warn("spark security", found, why, "give the settings by --conf, or on the cluster")
 

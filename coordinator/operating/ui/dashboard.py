@@ -29,7 +29,7 @@ from coordinator.operating.ui.views.transaction_views import (
 from coordinator.operating.ui.views.words import Clock
 from coordinator.serving.guard import LOOPBACK_NAMES, Guard
 from state.errors import StateError, StateUnreachableError, TopologyError
-from state.printable import said_by
+from state.printable import message_of
 from state.records.topology_overview import TopologyOverview
 from state.records.transaction_story import StoryChoice
 from state.redis_admin.onlooker import Onlooker
@@ -130,11 +130,11 @@ class Pages:
             case HTTPException(status_code=status, detail=detail):
                 title, said = ("Not found" if status == 404 else "Not possible"), str(detail)
             case TopologyError():
-                status, title, said = 404, "Not found", said_by(error)
+                status, title, said = 404, "Not found", message_of(error)
             case StateUnreachableError():
-                status, title, said = 503, "The server does not answer", said_by(error)
+                status, title, said = 503, "The server does not answer", message_of(error)
             case _:
-                status, title, said = 502, "The server refused", said_by(error)
+                status, title, said = 502, "The server refused", message_of(error)
         return self._page(request, "failed.html", status, title=title, said=self._hide(said))
 
     def _about(

@@ -87,7 +87,7 @@ class FinishedFiles:
                 )
 
 
-class DonePlaces:
+class DoneDestinations:
     """The lists and folders for done files, of this run and earlier ones; no file in them is input.
 
     Each place is stored as a note, so that a run with other options still knows it.
@@ -139,7 +139,7 @@ class DoneFiles(SpoutCommitter):
         finished: the files that end in each transaction.
         follow: says what to do with done files; None keeps them.
         store: where the files are.
-        place: see `DonePlaces`.
+        place: see `DoneDestinations`.
     """
 
     def __init__(self, finished: FinishedFiles, follow: Follow | None, store: FileStore, place: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.files.done_files import DonePlaces, FinishedFile, FinishedFiles
+from coordinator.sources.files.done_files import DoneDestinations, FinishedFile, FinishedFiles
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_cursor import FileCursor
 from coordinator.sources.files.file_kind import FileKind, FoundFile
@@ -19,9 +19,9 @@ from coordinator.sources.files.known_files import JoinedFile
 from coordinator.sources.files.prefix_digest import PrefixMark, noted
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
-    Naming,
+    PathChange,
     RecordRange,
-    parse_namings,
+    parse_path_changes,
     parse_ranges,
     with_last_marks,
 )
@@ -70,7 +70,7 @@ class FileCoordinator(SpoutCoordinator):
         *,
         found: Mapping[str, FoundFile] | None = None,
         finished: FinishedFiles | None = None,
-        places: DonePlaces | None = None,
+        places: DoneDestinations | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._kind, self._store, self._order = kind, store, order
@@ -81,7 +81,7 @@ class FileCoordinator(SpoutCoordinator):
         self._topology_id = context.topology_id
         self._found = found or {}
         self._finished = finished or FinishedFiles()
-        self._places = places or DonePlaces()
+        self._places = places or DoneDestinations()
         self._notes: dict[str, PrefixMark] = {}
         self._growing: GrowingComparison | None = None  # of a followed folder, once it was compared
         self._is_compared = False
@@ -135,11 +135,13 @@ class FileCoordinator(SpoutCoordinator):
         ranges = with_last_marks(ranges)
         marks = [(each.path, each.mark) for each in ranges if each.mark is not None and each.mark.is_whole]
         cut = {each.path: each.mark for each in ranges if each.mark is not None}
-        names = self._order.take_names(cut, ranges[-1].path)
-        ended = {**self._cursor.take_passed(), **dict(marks), **names}
+        names = self._order.take_path_changes(cut, ranges[-1].path)
+        ended = {**self._cursor.take_finished_marks(), **dict(marks), **names}
         self._finished.cut(txid, _finished(ended))
-        namings = [Naming(path, None if note is None else note.to_plain()).to_plain() for path, note in names.items()]
-        self._cut_last = _LastCut([*namings, *(each.to_plain() for each in ranges)], ranges, self._cursor.file)
+        path_changes = [
+            PathChange(path, None if note is None else note.to_plain()).to_plain() for path, note in names.items()
+        ]
+        self._cut_last = _LastCut([*path_changes, *(each.to_plain() for each in ranges)], ranges, self._cursor.file)
         return self._cut_last.metadata
 
     def position(self, metadata: Any) -> list[Any]:
@@ -149,8 +151,8 @@ class FileCoordinator(SpoutCoordinator):
         return [*(replace(each, mark=None).to_plain() for each in ranges), digests]
 
     def notes(self, metadata: Any) -> dict[str, Any]:
-        """Returns path -> note of the files that a transaction read or renamed, and the notes of `DonePlaces`."""
-        named = {each.path: each.note for each in parse_namings(metadata)}
+        """Returns path -> note of the files that a transaction read or renamed, and the notes of `DoneDestinations`."""
+        named = {each.path: each.note for each in parse_path_changes(metadata)}
         read = {
             each.path: replace(each.mark, record_count=each.first + each.count).to_plain()
             for each in self._ranges(metadata)

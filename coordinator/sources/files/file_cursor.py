@@ -90,7 +90,7 @@ class FileCursor:
         at.is_untouched, at.record_count = False, part.first + part.count
         return part if part.mark is None else replace(part, mark=self._of_now(at, part.mark))
 
-    def take_passed(self) -> dict[str, PrefixMark]:
+    def take_finished_marks(self) -> dict[str, PrefixMark]:
         """Returns path -> mark of the files passed since the last call that had nothing to cut."""
         passed, self._passed = self._passed, {}
         return passed

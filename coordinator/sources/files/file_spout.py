@@ -18,7 +18,7 @@ from coordinated_bolt.components.batch_output_collector import BatchOutputCollec
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.option_checks import positive
-from coordinator.sources.files.done_files import DoneFiles, DonePlaces, FinishedFiles
+from coordinator.sources.files.done_files import DoneDestinations, DoneFiles, FinishedFiles
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.file_kind import EDGE_BYTES, FileKind, FoundFile, find_file
 from coordinator.sources.files.follow import FolderWatch, Follow, checked_follow
@@ -78,7 +78,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self._paths: tuple[str, ...] | None = None
         self._found: Mapping[str, FoundFile] = {}
         self._finished: FinishedFiles | None = None
-        self._places = DonePlaces()
+        self._places = DoneDestinations()
 
     def find_input(self) -> None:
         if self.follow is None:
@@ -137,7 +137,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         """
         self._refuse_own_folder()
         finished = self._finished = FinishedFiles(removes=bool(self.destruction))
-        places = self._places = DonePlaces("" if self.follow is None else self.follow.done, self._done_place())
+        places = self._places = DoneDestinations("" if self.follow is None else self.follow.done, self._done_place())
         store = self.store.of(context.topology_id)
         if self.follow is None:
             self._found = {path: find_file(self.kind, store, path) for path in self.paths()}

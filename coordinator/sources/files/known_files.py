@@ -106,7 +106,7 @@ class KnownFiles:
         self._store, self._kind, self._removes, self.may_grow = store, kind, removes, may_grow
         self.notes: dict[str, PrefixMark] = {}
         self._sure: dict[str, FileFacts] = {}  # a file's facts when its content was last proven
-        self._renamed: dict[str, PrefixMark] = {}  # since the last `take_names`
+        self._renamed: dict[str, PrefixMark] = {}  # since the last `take_path_changes`
         self._forgotten: set[str] = set()
 
     def like_it(self, notes: Mapping[str, PrefixMark]) -> KnownFiles:
@@ -169,8 +169,8 @@ class KnownFiles:
         alike = [name for name, note in self.notes.items() if (note.end, note.digest) == (mark.end, mark.digest)]
         return next((name for name in alike if self.notes[name].stamp[3] == mark.stamp[3]), [*alike, path][0])
 
-    def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
-        """See `ReadingOrder.take_names`."""
+    def take_path_changes(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
+        """See `ReadingOrder.take_path_changes`."""
         names = dict.fromkeys(sorted(self._forgotten)) | self._renamed
         self._renamed, self._forgotten = {}, set()
         for path, mark in cut.items():

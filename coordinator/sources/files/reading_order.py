@@ -65,7 +65,7 @@ class ReadingOrder(ABC):
     def note(self, path: str, note: PrefixMark) -> None:  # noqa: B027 - nothing to do where the order goes by names
         """Records how much of a file has been read."""
 
-    def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
+    def take_path_changes(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
         """Returns the paths whose stored note is out of date: path -> current note, or None for no file.
 
         Args:
@@ -199,8 +199,8 @@ class GrowingOrder(ReadingOrder):
     def note(self, path: str, note: PrefixMark) -> None:
         self.known.note(path, note)
 
-    def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
-        return self.known.take_names(cut, current)
+    def take_path_changes(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
+        return self.known.take_path_changes(cut, current)
 
     def begin(self, notes: Mapping[str, PrefixMark], last: RecordRange | None) -> None:
         """Finds the file in which the last transaction ended: its rest is read first."""

@@ -86,10 +86,10 @@ class RecordRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class PathChange:
     """A path that means another file from a transaction on; `note` is that file's note, None if it was never read.
 
-    After a file of a followed folder was renamed, the next transaction has namings before its ranges.
+    After a file of a followed folder was renamed, the next transaction has path_changes before its ranges.
     """
 
     path: str
@@ -100,9 +100,9 @@ class Naming:
         return [self.path, "", *([] if self.note is None else [self.note])]
 
 
-def parse_namings(metadata: Any) -> list[Naming]:
-    """Restores the namings of a transaction; most transactions have none."""
-    return [Naming(item[0], *item[2:]) for item in _plain_items(metadata) if _is_naming(item)]
+def parse_path_changes(metadata: Any) -> list[PathChange]:
+    """Restores the path_changes of a transaction; most transactions have none."""
+    return [PathChange(item[0], *item[2:]) for item in _plain_items(metadata) if _is_path_change(item)]
 
 
 def parse_ranges(metadata: Any) -> list[RecordRange]:
@@ -180,12 +180,12 @@ def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
 
 def _plain_ranges(metadata: Any) -> list[Any]:
     items = _plain_items(metadata)
-    return [item for item in items if not _is_naming(item)] if _is_naming(items[0]) else items
+    return [item for item in items if not _is_path_change(item)] if _is_path_change(items[0]) else items
 
 
 def _plain_items(metadata: Any) -> list[Any]:
     return metadata if isinstance(metadata, list) and metadata else [metadata]
 
 
-def _is_naming(item: Any) -> bool:
+def _is_path_change(item: Any) -> bool:
     return isinstance(item, list) and len(item) in (2, 3) and item[1] == ""

@@ -82,7 +82,7 @@ class OpaqueTopicCoordinator(PartitionedCoordinator):
             for partition, bounds in state.bounds.items()
         }
         missing = {each: self._reason(state, each) for each, count in unread.items() if count and not there.get(each)}
-        self._view.note_missing(missing)
+        self._view.note_unreadable(missing)
         left = -(-max(there.values(), default=0) // self._messages)
         self._transactions_left = left - ahead
         if self._is_continuous or left > ahead:

@@ -125,7 +125,7 @@ class TopicView:
             "the broker is asked again"
         )
 
-    def note_missing(self, reasons: Mapping[int, str]) -> None:
+    def note_unreadable(self, reasons: Mapping[int, str]) -> None:
         """Records the partitions that have unread messages but cannot be read: partition -> reason."""
         if reasons.keys() != self._missing.keys():
             self._missing_since = self._clock()

@@ -23,7 +23,7 @@ from coordinator.sources.records.field_types import (
     from_json,
 )
 from coordinator.sources.records.plain_formats import decoded
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat, with_unique_names
 from state.printable import one_line
 from state.values.number_text import decimal_of
 
@@ -145,7 +145,7 @@ class JsonFields(RecordFormat):
         """Makes a decoder of one record, which detects duplicate names, and a decoder of many, which does not."""
         # made once: with options, json.loads makes a decoder for every record
         new = partial(json.JSONDecoder, parse_float=self._parse_float, parse_constant=_refuse_constant)
-        self._decoder = new(object_pairs_hook=by_unique_name)
+        self._decoder = new(object_pairs_hook=with_unique_names)
         self._decode_many = _quick_decoder(self._parse_float) or partial(_scanned, new().raw_decode)
 
     def _object(self, data: bytes) -> Mapping[str, Any]:

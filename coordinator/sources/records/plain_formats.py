@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coordinator.sources.records.field_types import checked_fields
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat, with_unique_names
 from state.codec import CodecError, unpack
 from state.errors import TopologyError
 
@@ -150,7 +150,7 @@ class PackedValues(RecordFormat):
 
     def row(self, data: bytes) -> list[Any]:
         try:
-            found = unpack(data, mapping=by_unique_name)
+            found = unpack(data, mapping=with_unique_names)
         except CodecError as error:
             raise BadRecordError(f"it cannot be read as msgpack: {error}") from None
         if isinstance(found, dict):

@@ -19,7 +19,7 @@ class BadRecordError(ValueError):
     """A record is not in its format; the text says why, without saying where the record is."""
 
 
-def by_unique_name(pairs: Sequence[tuple[Any, Any]], of: str = "object") -> dict[Any, Any]:
+def with_unique_names(pairs: Sequence[tuple[Any, Any]], of: str = "object") -> dict[Any, Any]:
     """Returns name -> value for the pairs of a record, or of an object in it.
 
     Raises:

@@ -17,7 +17,7 @@ from coordinator.sources.records.field_types import (
     declared_types,
     from_text,
 )
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat, with_unique_names
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
 from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
@@ -222,7 +222,7 @@ class EntryRecord(RecordFormat):
 
 def _by_name(data: bytes) -> dict[bytes, bytes]:
     flat = unpack(data)
-    return by_unique_name(list(zip(flat[::2], flat[1::2], strict=True)), "entry")
+    return with_unique_names(list(zip(flat[::2], flat[1::2], strict=True)), "entry")
 
 
 def _value(field: FieldType, raw: bytes | None) -> Any:

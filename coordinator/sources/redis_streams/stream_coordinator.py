@@ -15,7 +15,7 @@ from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.attempt import TransactionAttempt
 from state.errors import FailedException, SourceError
-from state.printable import said_by
+from state.printable import message_of
 
 _LOG = logging.getLogger("txbatch")
 
@@ -180,4 +180,4 @@ class StreamTrimmer(SpoutCommitter):
         try:
             self._reader.trim(durable.key, durable.last_id)
         except FailedException as error:  # trimmed after a later commit
-            _LOG.info("stream %r is not trimmed now: %s", durable.key, said_by(error))
+            _LOG.info("stream %r is not trimmed now: %s", durable.key, message_of(error))

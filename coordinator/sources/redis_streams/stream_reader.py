@@ -15,7 +15,7 @@ from typing import Any
 import redis
 
 from state.errors import FailedException, SourceError, StateError
-from state.printable import said_by
+from state.printable import message_of
 from state.redis_client.address import kind_of, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect, text_of
 from state.redis_client.redis_errors import Remedy, error_code, stop_sentence
@@ -115,12 +115,14 @@ class StreamReader:
             hint = (
                 "; if it is always so, give a smaller take: it may bound its answers" if "closed" in str(error) else ""
             )
-            return FailedException(f"stream server {self._server} gave no answer for {key!r}: {said_by(error)}{hint}")
+            return FailedException(
+                f"stream server {self._server} gave no answer for {key!r}: {message_of(error)}{hint}"
+            )
         if error_code(error) not in ("", "NOPERM", "WRONGTYPE") or isinstance(error, redis.ConnectionError):
             return SourceError(f"stream {key!r} cannot be read: {stop_sentence(error, self._server)}")
         return SourceError(
-            f"stream {key!r} of server {self._server} cannot be read: {said_by(error)}; check that the key is a stream "
-            "and that this user may use XINFO, XRANGE, MULTI, and XTRIM if it is to be trimmed"
+            f"stream {key!r} of server {self._server} cannot be read: {message_of(error)}; check that the key is a "
+            "stream and that this user may use XINFO, XRANGE, MULTI, and XTRIM if it is to be trimmed"
         )
 
 

@@ -24,7 +24,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from coordinator.watching.run_observer import Observers
 from coordinator.watching.statistics.run_report import tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -106,7 +106,7 @@ class TransactionalRun:
                 store,
                 self._engine,
                 replace(options, commit_target_s=None),  # independent of the machine's speed
-                around=Surroundings(
+                around=RunEnvironment(
                     nonce=nonce,
                     new_generation=new_generation,
                     clock=lambda: self._timers.now_s,

@@ -22,7 +22,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import READ_TIMEOUT_S, RedisReader
 
@@ -126,7 +126,7 @@ class DriverProcess(Process):
                 store,
                 self.engine,
                 options,
-                around=Surroundings(
+                around=RunEnvironment(
                     nonce=self.nonce,
                     new_generation=f"{random.getrandbits(128):032x}",
                     clock=lambda: timeline.now_s,

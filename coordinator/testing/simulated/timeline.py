@@ -26,18 +26,18 @@ class Timeline:
     """The clock, the actions that are due, and the story so far.
 
     Args:
-        happenings_max: most actions that may run, so that a livelock is a failure.
+        actions_max: most actions that may run, so that a livelock is a failure.
 
     Attributes:
         now_s: virtual seconds.
         story: all notes, line by line; equal for equal seeds in every process.
     """
 
-    def __init__(self, happenings_max: int = 20_000) -> None:
+    def __init__(self, actions_max: int = 20_000) -> None:
         self.now_s = 0.0
         self.happenings = 0
         self.story: list[str] = []
-        self._happenings_max = happenings_max
+        self._happenings_max = actions_max
         self._due: list[tuple[float, int, Any, Callable[[], None]]] = []
         self._sequence = 0
         self._busy: list[Any] = []

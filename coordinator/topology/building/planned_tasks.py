@@ -36,7 +36,7 @@ def said(topology: ComponentGraph) -> str:
     return f": {chosen}, as planned" if (chosen := planned(topology)) else ""
 
 
-def undealt(topology: Topology) -> str:
+def task_advice(topology: Topology) -> str:
     """Returns why several spout tasks may be faster than the planner's one, as far as the topology shows it."""
     if not topology.spout.is_planned:
         return ""

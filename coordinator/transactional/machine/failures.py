@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from committers.task_report import Work
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.transactional.machine.poison import Poison, reach_of
+from coordinator.transactional.machine.poison import Poison, batch_input_of
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision
 from coordinator.transactional.machine.transaction_record import ActiveAttempt, TransactionRecord
@@ -222,7 +222,7 @@ class Failures:
         """Sets the batch aside, or halts if no attempt has reported where it ends."""
         books = self._books
         number = books.metadata.number_of(record.txid)
-        batch = reach_of(record, books.plan, books.positions.by_scope(), number=number)
+        batch = batch_input_of(record, books.plan, books.positions.by_scope(), number=number)
         if batch is None:
             _LOG.error(
                 "txid %d cannot be quarantined, because no attempt has reported where its batch ends; the run halts",

@@ -35,7 +35,7 @@ class Poison:
     error: TransactionError
 
 
-def reach_of(
+def batch_input_of(
     record: TransactionRecord, plan: RunPlan, positions: Mapping[str, Mapping[int, Any]], *, number: int
 ) -> BatchInput | None:
     """Returns the input that re-creates a transaction's batch, or None if no attempt has reported where it ends.

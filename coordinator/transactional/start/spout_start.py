@@ -50,20 +50,22 @@ class SpoutStart:
     def make(self, resources: ExitStack, *, with_committer: bool = False) -> SpoutStart:
         """Makes the coordinator, and the committer if it is wanted; both are closed with the resources."""
         context = self._context
-        self.spout = self.calls.patiently("get_coordinator", lambda: self.kind.coordinator(context.conf, context))
+        self.spout = self.calls.call_until_answered(
+            "get_coordinator", lambda: self.kind.coordinator(context.conf, context)
+        )
         resources.callback(self.calls.close, "coordinator", self.spout.close)
         if with_committer and self.kind.has_committer:
-            made = self.calls.patiently("get_committer", lambda: self.kind.committer(context.conf, context))
+            made = self.calls.call_until_answered("get_committer", lambda: self.kind.committer(context.conf, context))
             if made is not None:
                 resources.callback(self.calls.close, "committer", made.close)
             self.committer = made
         return self
 
     def fingerprint(self) -> str:
-        return self.calls.patiently("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
+        return self.calls.call_until_answered("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
 
     def is_empty(self) -> bool:
-        return self.calls.patiently("is_empty", lambda: expect_truth("is_empty", self.spout.is_empty()))
+        return self.calls.call_until_answered("is_empty", lambda: expect_truth("is_empty", self.spout.is_empty()))
 
     def compare(self, former: FormerInput) -> InputChange | None:
         own = replace(
@@ -73,8 +75,8 @@ class SpoutStart:
             positions=own_copy(dict(former.positions)),
             notes=own_copy(dict(former.notes)),
         )
-        return self.calls.patiently("compare", lambda: expect_change(self.spout.compare(own)))
+        return self.calls.call_until_answered("compare", lambda: expect_change(self.spout.compare(own)))
 
     def position(self, metadata: Any) -> Any:
         """Asks the coordinator for the part of a transaction's metadata that describes the input read; for a refold."""
-        return self.calls.patiently("position", lambda: self.spout.position(own_copy(metadata)))
+        return self.calls.call_until_answered("position", lambda: self.spout.position(own_copy(metadata)))

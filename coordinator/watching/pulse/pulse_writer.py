@@ -14,7 +14,7 @@ from typing import Protocol
 
 from coordinator.watching.pulse.stories import Story
 from state.errors import TransactionError
-from state.printable import said_by
+from state.printable import message_of
 from state.records.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD
 
 STORIES_PER_CALL = 1_000
@@ -102,7 +102,7 @@ class PulseWriter:
                 _LOG.warning(
                     "the run's pulse cannot be written, so `txbatch status` shows nothing new until it can; the run "
                     "continues by itself: %s",
-                    said_by(error),
+                    message_of(error),
                 )
             self._has_failed = True
         except Exception:  # noqa: BLE001 - a fault of txbatch, which would recur with these stories: give them up

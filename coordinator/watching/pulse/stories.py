@@ -21,9 +21,9 @@ from coordinator.watching.run_observer import (
     WaveStarted,
 )
 from state.attempt import TransactionAttempt
-from state.records.transaction_story import ATTEMPTS_TOLD
+from state.records.transaction_story import STORY_ATTEMPTS_MAX
 
-FAILED_TOLD = 100
+FAILED_STORIES_MAX = 100
 """Most uncommitted transactions whose stories are sent at the end of a run: the lowest, including the culprit."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
@@ -92,7 +92,7 @@ class Story:
         """Adds an attempt; only the last ones are kept."""
         self.outcome = self.processed_s = None
         self.attempt_count += 1
-        self.attempts = [*self.attempts[-(ATTEMPTS_TOLD - 1) :], AttemptTrack(attempt, wave_id, now_s)]
+        self.attempts = [*self.attempts[-(STORY_ATTEMPTS_MAX - 1) :], AttemptTrack(attempt, wave_id, now_s)]
 
     def has_failed(self) -> bool:
         """Returns whether one of its attempts has failed, or was dropped."""
@@ -188,7 +188,7 @@ class Stories:
         closed, self._closed = self._closed, []
         return closed
 
-    def take_failed(self, limit: int = FAILED_TOLD) -> list[Story]:
+    def take_failed(self, limit: int = FAILED_STORIES_MAX) -> list[Story]:
         """Returns the lowest uncommitted transactions with failed attempts, ascending.
 
         Called once, when the run has ended: the server takes stories in ascending order and drops those far below.
@@ -197,7 +197,7 @@ class Stories:
             limit: most transactions to return.
         """
         failed = [story for _, story in sorted(self._open.items()) if story.has_failed()]
-        return failed[: min(limit, FAILED_TOLD)]
+        return failed[: min(limit, FAILED_STORIES_MAX)]
 
     def _opened(self, txid: int, now_s: float) -> Story:
         story = self._open.get(txid)

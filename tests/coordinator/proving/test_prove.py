@@ -32,7 +32,7 @@ from coordinator.proving.mistakes import Proof
 from coordinator.sources import Follow, TextFiles
 from state.attempt import TransactionAttempt
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
-from state.printable import said_by
+from state.printable import message_of
 from tests.support import faulty_topologies as faulty
 from tests.support.faulty_topologies import LINES, SEEN_WORDS, CountWords, StoreCounts, words
 
@@ -506,7 +506,7 @@ def test_an_error_is_told_by_the_line_that_names_it(text: str, said: str) -> Non
 @pytest.mark.parametrize("text", ["", "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1"])
 def test_an_error_in_another_form_is_told_as_a_whole(text: str) -> None:
     error = UserCodeError(component_id="count", traceback_text=text)
-    assert sentence_of(error) == said_by(error)
+    assert sentence_of(error) == message_of(error)
 
 
 @pytest.mark.parametrize(

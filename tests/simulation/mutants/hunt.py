@@ -97,11 +97,11 @@ def violation_of(seed: int) -> str:
     return _played(Scenario.of(seed)).removeprefix(f"{ViolatedError.__name__}: ").strip().split("\n", maxsplit=1)[0]
 
 
-def _played(scenario: Scenario, happenings_max: int = HAPPENINGS_MAX) -> str:
+def _played(scenario: Scenario, actions_max: int = HAPPENINGS_MAX) -> str:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with mock.patch.object(Timeline.__init__, "__defaults__", (happenings_max,)):
+        with mock.patch.object(Timeline.__init__, "__defaults__", (actions_max,)):
             return simulate(scenario).violation
     finally:
         logging.disable(disabled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from state.commits.commit import Commit, CommitStatus
-from state.commits.quarantine import SetAside, TakenBack
+from state.commits.quarantine import RepublishedQuarantine, SetAside
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError
 from tests.support.stores.admin import admin_of, overview_of
@@ -19,7 +19,7 @@ def set_aside(txid: int, limit: int = 10) -> Commit:
 
 
 def replay(of: int, txid: int) -> Commit:
-    return Commit((attempt(txid),), counts(a=5), quarantine=TakenBack(of))
+    return Commit((attempt(txid),), counts(a=5), quarantine=RepublishedQuarantine(of))
 
 
 class TestSettingAside:

@@ -19,7 +19,7 @@ from state.redis_owner import arguments
 from state.redis_owner.arguments import Descriptions
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_shards import shard as shard_module
-from state.redis_shards.copies import wards_of
+from state.redis_shards.copies import copy_keepers
 from state.redis_shards.shard import ShardWrites
 from state.redis_shards.sharded_store import ShardedStore
 from state.troubles import Trouble
@@ -172,7 +172,7 @@ def test_a_start_that_dies_while_it_gives_a_shard_what_it_has_lost_is_continued_
 def test_what_nobody_has_kept_is_named(shard_count):
     """The server of all shards, or that of a shard and of the one that keeps its parts, have lost them."""
     world = after_run(shard_count)
-    keeper = wards_of(range(shard_count)).index([0]) if shard_count > 1 else 0
+    keeper = copy_keepers(range(shard_count)).index([0]) if shard_count > 1 else 0
     for number in {0, keeper}:
         world.servers[number + 1].go_back(4)
     with pytest.raises(
@@ -199,7 +199,7 @@ def test_a_shard_keeps_only_so_many_parts_of_another(monkeypatch):
 
 @pytest.mark.parametrize("places", ["ab", "abc", "aabbcc", "abcabca", "aaab", "aaabb", "abbbbcccc"])
 def test_a_shards_parts_are_kept_on_another_server_if_there_is_room(places):
-    wards = wards_of(places)
+    wards = copy_keepers(places)
     assert sorted(ward for each in wards for ward in each) == list(range(len(places)))
     assert all(places[number] != places[ward] for number, each in enumerate(wards) for ward in each)
     least = -(-max(map(places.count, places)) // (len(places) - max(map(places.count, places))))
@@ -208,12 +208,12 @@ def test_a_shards_parts_are_kept_on_another_server_if_there_is_room(places):
 
 @pytest.mark.parametrize("places", ["ab", "abc", "aabbcc", "abcabc", "aaaabbbb"])
 def test_shards_that_are_spread_evenly_keep_the_parts_of_one_each(places):
-    assert [len(each) for each in wards_of(places)] == [1] * len(places)
+    assert [len(each) for each in copy_keepers(places)] == [1] * len(places)
 
 
 def test_on_one_server_nothing_is_kept_twice():
-    assert wards_of("aaa") == [[], [], []]
-    assert wards_of("a") == [[]]
+    assert copy_keepers("aaa") == [[], [], []]
+    assert copy_keepers("a") == [[]]
 
 
 @pytest.mark.parametrize("lost", [1, 2, 5])

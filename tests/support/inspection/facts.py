@@ -52,7 +52,7 @@ SPARK = SparkFacts(
     java_version="17.0.15",
     driver_python="3.11.2",
     modules=("pyspark", "msgpack"),
-    open_doors=(),
+    exposures=(),
     executors=(EXECUTOR,),
 )
 

@@ -23,7 +23,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
 from coordinator.transactional.start.republish_choice import RepublishChoice
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from state.attempt import TransactionAttempt
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import RedisReader
@@ -94,7 +94,7 @@ def assembled_in_process(
     made = plan(topology)
     engine = InProcessEngine(made, random, nonce=around["nonce"])
     given: dict[str, Any] = {"clock": lambda: 0.0, "new_attempt_id": partial(random.getrandbits, 64)} | around
-    return assembled(topology, made, store, engine, options, around=Surroundings(**given), choice=choice)
+    return assembled(topology, made, store, engine, options, around=RunEnvironment(**given), choice=choice)
 
 
 def reader_on(client: Any, nonce: str, topology_id: str, shard_count: int, **time: Any) -> RedisReader:

@@ -23,7 +23,7 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.run_observer import Observer, Observers
 from state.attempt import TransactionAttempt
@@ -267,7 +267,7 @@ class Run:
             self.plan,
             self.engine,
             self.options,
-            around=Surroundings(
+            around=RunEnvironment(
                 nonce="",
                 new_generation="",
                 new_attempt_id=attempt_ids.__next__,

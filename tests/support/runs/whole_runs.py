@@ -24,7 +24,7 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from state import HashState, TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.runs.in_process_engine import InProcessEngine
@@ -101,7 +101,7 @@ def run(
         made,
         engine,
         run_options,
-        around=Surroundings(nonce="", new_generation="", new_attempt_id=attempt_ids.__next__, clock=lambda: 0.0),
+        around=RunEnvironment(nonce="", new_generation="", new_attempt_id=attempt_ids.__next__, clock=lambda: 0.0),
         start=start,
         publisher=Publisher(
             store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, "", "", run_options.max_quarantined)

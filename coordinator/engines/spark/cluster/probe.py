@@ -17,7 +17,7 @@ from coordinator.engines.spark.cluster.spark_facts import (
     missing_modules,
 )
 from coordinator.engines.spark.crash_story import crash_story
-from coordinator.engines.spark.privacy import open_doors
+from coordinator.engines.spark.privacy import exposures
 from coordinator.engines.spark.session import spark_lease
 from coordinator.engines.spark.shipping import ship_code, ship_topology
 from coordinator.topology.building.topology import ComponentGraph
@@ -70,7 +70,7 @@ def probe_spark(
             java_version=lease.watch.call(lambda: str(_java_version(context))),
             driver_python=platform.python_version(),
             modules=modules,
-            open_doors=tuple(open_doors(lambda key, default: str(settings.get(key, default)))),
+            exposures=tuple(exposures(lambda key, default: str(settings.get(key, default)))),
             executors=executors,
             interpreter_line=line_for(context),
         )

@@ -37,7 +37,7 @@ FIRST_WAVE = 0
 """Stands for the job that runs before the first wave; whatever is submitted meanwhile waits for it."""
 
 
-class JobLook(Enum):
+class JobState(Enum):
     """The state of a job, as one look shows it."""
 
     ABSENT = "absent"
@@ -118,12 +118,12 @@ class RunningJobs:
         elif now_s - job.looked_s >= self._look_after_s:
             job.looked_s = now_s
             look = self._watch.call(lambda: _look_at(self._context, job_group))
-            if look is JobLook.BUSY:
+            if look is JobState.BUSY:
                 self._busy_s, self.story = now_s, ""
-            if look in (JobLook.BUSY, JobLook.ABSENT):
+            if look in (JobState.BUSY, JobState.ABSENT):
                 job.idle_s, job.log_at_s = None, LOG_AFTER_S
             else:
-                job.waits = job.idle_s is not None or look is JobLook.UNBEGUN
+                job.waits = job.idle_s is not None or look is JobState.UNBEGUN
                 job.idle_s = now_s if job.idle_s is None else job.idle_s
                 self._judge(now_s - max(job.idle_s, self._busy_s), job)
         return job.idle_s is not None and job.waits
@@ -201,15 +201,15 @@ def _stages_of(tracker: StatusTracker, jobs: Iterable[SparkJobInfo]) -> list[Spa
     return [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
 
 
-def _look_at(context: SparkContext, job_group: str) -> JobLook:
+def _look_at(context: SparkContext, job_group: str) -> JobState:
     """Looks at the group's job, if Spark has one."""
     tracker = context.statusTracker()
     job_ids = set(tracker.getJobIdsForGroup(job_group)) & set(tracker.getActiveJobsIds())
     jobs = [job for job in map(tracker.getJobInfo, job_ids) if job is not None]
     stages = _stages_of(tracker, jobs)
     if not jobs:
-        return JobLook.ABSENT
+        return JobState.ABSENT
     if any(stage.numActiveTasks or _running_tasks(context, stage) for stage in stages):
-        return JobLook.BUSY
+        return JobState.BUSY
     has_begun = any(stage.numCompletedTasks or stage.numFailedTasks for stage in stages)
-    return JobLook.BETWEEN if has_begun else JobLook.UNBEGUN
+    return JobState.BETWEEN if has_begun else JobState.UNBEGUN

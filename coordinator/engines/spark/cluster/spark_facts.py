@@ -45,7 +45,7 @@ class SparkFacts:
         java_version: the version of the driver's Java, as in "17.0.2".
         driver_python: the version of this process's Python.
         modules: the modules that executors were asked to import.
-        open_doors: what it leaves open to others, in one sentence each.
+        exposures: what it leaves open to others, in one sentence each.
         executors: every interpreter that ran one of the job's tasks.
         interpreter_line: the line to set so that executors find the driver's Python.
     """
@@ -56,7 +56,7 @@ class SparkFacts:
     java_version: str
     driver_python: str
     modules: tuple[str, ...]
-    open_doors: tuple[str, ...]
+    exposures: tuple[str, ...]
     executors: tuple[ExecutorFacts, ...]
     interpreter_line: str = ""
 

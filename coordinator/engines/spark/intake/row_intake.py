@@ -22,7 +22,7 @@ from coordinator.transactional.emitter_task import EmitterTask, chained_to, repo
 from coordinator.transactional.engine import WaveProcessed
 from state.codec import unpack
 from state.errors import SourceError
-from state.printable import said_by
+from state.printable import message_of
 
 ROW_COUNT, HASH_SUM = "__rows", "__row_hashes"
 """Counters that report to the driver what was read; users do not see them."""
@@ -72,8 +72,8 @@ class RoleRows:
             yield from self._converted(row_converter(self._role.shapes))
         except (OverflowError, ValueError) as error:
             raise SourceError(
-                f"a row of the DataFrame holds a value that Python cannot have: {said_by(error)}; leave out or replace "
-                "dates and times outside the years 1 to 9999, for example with `where`"
+                f"a row of the DataFrame holds a value that Python cannot have: {message_of(error)}; leave out or "
+                "replace dates and times outside the years 1 to 9999, for example with `where`"
             ) from error
 
     def _converted(self, convert: Convert) -> Iterator[list[Any]]:

@@ -57,7 +57,7 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
         context._accumulatorServer.handle_error = _log_error  # type: ignore[assignment,method-assign] # noqa: SLF001
     except EngineError:
         if output is not None:
-            output.show_last_words()  # they tell more than its exit code
+            output.show_remaining_output()  # they tell more than its exit code
         forget_java()
         raise
     except Exception as error:

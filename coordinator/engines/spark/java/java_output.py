@@ -50,7 +50,7 @@ class JavaOutput:
         """Sends lines to standard error from now on, those held so far first."""
         self._send_to(_write)
 
-    def show_last_words(self) -> None:
+    def show_remaining_output(self) -> None:
         """Shows the output of a process that has ended during its start; waits a little for the end of that output."""
         self.show()
         self._thread.join(LAST_WORDS_TIMEOUT_S)

@@ -34,7 +34,7 @@ SILENCE_MAX_S = 30.0
 SILENCE_PARTS = 6
 """A ping is waited for in so many parts: a suspended machine or terminal loses one of them, not all."""
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
-FULL_DISK_SAID = re.compile(r"No space left on device|Disk quota exceeded")
+FULL_DISK_TEXT = re.compile(r"No space left on device|Disk quota exceeded")
 MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
 ADVICE = "nothing that was committed is lost; run again"
 END_TIMEOUT_S = 2.0
@@ -163,7 +163,7 @@ class JavaWatch:
                 self.check()
             if isinstance(error, OSError) and error.errno in FULL_DISK:
                 raise EngineError(f"{error}; {MAKE_ROOM}").about(Trouble.DISK_FULL) from error
-            full = FULL_DISK_SAID.search(str(error))
+            full = FULL_DISK_TEXT.search(str(error))
             if full is not None:
                 raise EngineError(f"Spark could not copy a file: {full[0]}; {MAKE_ROOM}").about(
                     Trouble.DISK_FULL

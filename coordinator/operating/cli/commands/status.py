@@ -21,7 +21,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology_description import summary
 from coordinator.watching.durations import duration
 from state.errors import StateUnreachableError
-from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
+from state.printable import SENTENCE_LIMIT, counted, message_of, one_line
 from state.records.durability import DurabilityLevel, confirmed_line
 from state.records.run_pulse import RunPulse, Standing
 from state.records.topology_overview import TopologyOverview
@@ -166,7 +166,7 @@ def _look_again(look: Callable[[], TopologyOverview], sleep: Callable[[float], N
         try:
             return look()
         except StateUnreachableError as error:
-            say(f"txbatch: {said_by(error)}; still watching, Ctrl-C ends it", to=sys.stderr, flush=True)
+            say(f"txbatch: {message_of(error)}; still watching, Ctrl-C ends it", to=sys.stderr, flush=True)
             sleep(LINE_EVERY_S)
 
 

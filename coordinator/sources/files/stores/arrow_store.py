@@ -18,7 +18,7 @@ from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_
 from coordinator.sources.files.stores.local_store import LocalTree
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
-from state.printable import said_by
+from state.printable import message_of
 
 _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://([^/?]*)(.*)", re.DOTALL)
 _OPTIONS = re.compile(r"\?([A-Za-z_]\w*=.*)", re.DOTALL)
@@ -232,5 +232,6 @@ class ArrowFile(InputFile):
             raise
         except Exception as error:  # a store of the user's may raise anything
             raise SourceError(
-                f"input file {self.path!r} cannot be read: {said_by(error)}; fix the access to its store and run again"
+                f"input file {self.path!r} cannot be read: {message_of(error)}; fix the access to its store and run "
+                "again"
             ) from error

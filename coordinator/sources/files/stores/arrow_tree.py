@@ -11,7 +11,7 @@ from typing import Any
 
 from coordinator.sources.files.stores.file_listing import Entry, FileFacts, FolderTree, Seen
 from coordinator.sources.files.stores.local_store import LocalTree
-from state.printable import said_by
+from state.printable import message_of
 
 _FLAT = ("s3", "gcs", "gs", "abfs", "az")
 """Object stores, fsspec's too: to list everything below a prefix takes fewer requests than to list each folder, and
@@ -133,4 +133,4 @@ def _as_os_error() -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:  # a store of the user's may raise anything
-        raise OSError(said_by(error)) from error
+        raise OSError(message_of(error)) from error

@@ -15,7 +15,7 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import TransactionalTopologyBuilder, run, start
-from coordinator.engines.waves.process_engine import KeptStages
+from coordinator.engines.waves.process_engine import InProcessStages
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.transactional.options import RunOptions
@@ -124,7 +124,7 @@ def test_a_commit_phase_after_shares_reads_the_ranges_that_the_processing_phase_
     redis_backend, tmp_path, monkeypatch
 ):
     """Their frames are not kept, so it begins at the input again; on Spark with one slot as well."""
-    monkeypatch.setattr(KeptStages, "has_task_partitions", True)
+    monkeypatch.setattr(InProcessStages, "has_task_partitions", True)
     builder = TransactionalTopologyBuilder("ranges", "ranges", Ranges(tmp_path / "cuts"), parallelism=2)
     store = FailingStore(tmp_path / "failed", txid=4)
     builder.set_committer_bolt("store", store, parallelism=2).fields_grouping("ranges", ["number"])

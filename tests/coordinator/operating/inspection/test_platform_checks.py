@@ -62,7 +62,7 @@ def test_a_sound_cluster_has_one_good_finding_for_each_subject():
         ),
         ({"java_version": "11.0.2"}, "java", FAIL, "Java 11.0.2"),
         ({"java_version": "1.8.0_99"}, "java", FAIL, "Java 1.8.0_99"),
-        ({"open_doors": ("its ports are open", "its web UI is open")}, "spark security", WARN, "its web UI"),
+        ({"exposures": ("its ports are open", "its web UI is open")}, "spark security", WARN, "its web UI"),
         (
             {"executors": (EXECUTOR, replace(EXECUTOR, host="two", python="3.12.1"))},
             "executor Python",
@@ -93,7 +93,7 @@ def test_each_trouble_of_spark_is_named_alone(changes: dict[str, Any], subject: 
 
 
 def test_a_local_master_has_no_doors_to_close():
-    findings = check_spark(spark(is_local=True, open_doors=("its ports are open",)))
+    findings = check_spark(spark(is_local=True, exposures=("its ports are open",)))
     assert {finding.weight for finding in findings} == {OK}
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from coordinator import LocalCluster, TransactionalRun
 from coordinator.sources import Follow
-from coordinator.sources.files.done_files import DoneFiles, DonePlaces, FinishedFile, FinishedFiles
+from coordinator.sources.files.done_files import DoneDestinations, DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file, local_store
 from coordinator.sources.files.stores.file_store import name_in
@@ -498,11 +498,11 @@ def test_a_folder_that_was_moved_to_by_an_earlier_version_is_recognised_by_its_f
 
 
 def test_places_are_noted_once_and_told_from_notes_of_files() -> None:
-    places = DonePlaces("move", "/in/done")
+    places = DoneDestinations("move", "/in/done")
     assert places.notes() == {"done:move:/in/done": True}
     assert places.recall({"done:move:/in/done": True, "/in/a.txt": [1]}) == {"/in/a.txt": [1]}
     assert places.notes() == {}
-    assert DonePlaces().notes() == {}
+    assert DoneDestinations().notes() == {}
 
 
 @pytest.mark.parametrize("ahead_s", [3, 3600])

@@ -42,7 +42,7 @@ def sharded(redis_backend, monkeypatch) -> Sharded:
     def around(places):
         return [[(number - 1) % len(places)] for number in range(len(places))]
 
-    monkeypatch.setattr("state.redis_shards.sharded_store.wards_of", around)
+    monkeypatch.setattr("state.redis_shards.sharded_store.copy_keepers", around)
     monkeypatch.setattr("state.redis_admin.sharded_records.PAUSE_S", 0.0)
     monkeypatch.setattr("state.redis_admin.sharded_records.STILL_S", 0.0)
     return Sharded(redis_backend.client())

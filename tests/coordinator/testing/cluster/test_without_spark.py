@@ -41,7 +41,7 @@ class Doubled(BaseBatchBolt):
         """Ignores it."""
 
 
-def said_by(*arguments: str) -> str:
+def message_of(*arguments: str) -> str:
     """What a Python process of its own prints."""
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -50,13 +50,13 @@ def said_by(*arguments: str) -> str:
 
 def test_both_word_counts_run_in_one_process_without_an_import_of_spark(tmp_path):
     (tmp_path / "input.txt").write_text("to be or\nnot to be\n", encoding="utf-8")
-    said = said_by("-c", WORD_COUNT, str(tmp_path / "input.txt"), str(tmp_path / "counts.txt"))
+    said = message_of("-c", WORD_COUNT, str(tmp_path / "input.txt"), str(tmp_path / "counts.txt"))
     assert json.loads(said) == [{"to": 2, "be": 2, "or": 1, "not": 1}, 5, []]
 
 
 def test_the_command_line_is_there_without_an_import_of_spark():
     program = "import sys, coordinator.operating.cli.app; print('pyspark' in sys.modules)"
-    assert said_by("-c", program) == "False\n"
+    assert message_of("-c", program) == "False\n"
 
 
 def test_a_class_that_only_this_function_knows_runs_in_one_process():
@@ -87,7 +87,7 @@ def test_a_class_of_a_script_or_notebook_runs_in_one_process(tmp_path):
         "print([run_bolt(bolt, [[1]], fields=['n']).emitted() for bolt in (first, Silent())])\n",
         encoding="utf-8",
     )
-    assert said_by(str(script)) == "[[], []]\n"
+    assert message_of(str(script)) == "[[], []]\n"
 
 
 def test_a_run_without_spark_does_not_import_it_for_a_lambda_either(tmp_path):

@@ -12,7 +12,7 @@ from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.testing.cluster.cluster import LocalCluster
-from coordinator.topology.building.planned_tasks import planned, said, undealt
+from coordinator.topology.building.planned_tasks import planned, said, task_advice
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
 from coordinator.transactional.options import RunOptions
@@ -70,15 +70,15 @@ def test_the_choice_is_said_for_all_for_some_and_not_at_all():
 def test_a_plan_names_what_one_task_does_not_spread_over_the_cores():
     partitioned = TransactionalTopologyBuilder("planned", "lines", PartitionedSpout(""))
     partitioned.set_bolt("pass", Pass()).shuffle_grouping("lines")
-    assert undealt(partitioned.build()) == "one task reads all partitions of lines"
+    assert task_advice(partitioned.build()) == "one task reads all partitions of lines"
     reading = dedupe(__file__, parallelism=None)
-    assert undealt(reading) == "add reads state"
+    assert task_advice(reading) == "add reads state"
     assert (
         plan(reading)
         .picture.facts[0]
         .endswith("Since add reads state, a parallelism of the spout and its bolts may be faster.")
     )
-    assert undealt(built()) == undealt(with_tasks(partitioned.build(), 2)) == ""
+    assert task_advice(built()) == task_advice(with_tasks(partitioned.build(), 2)) == ""
 
 
 def test_who_chose_a_number_is_stored_and_shown_but_is_no_change():

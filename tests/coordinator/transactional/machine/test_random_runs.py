@@ -25,7 +25,7 @@ from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.poison import reach_of
+from coordinator.transactional.machine.poison import batch_input_of
 from coordinator.transactional.machine.processing import Processing
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_events import Done, Halt, NotifySpout, Publish, StartWave, StoreMetadata
@@ -265,8 +265,8 @@ def keep_poison(self, txid, phase, reason, *, drop_from=Failures._drop_from):
     self.poison = poison
 
 
-def forget_where_it_ends(record, plan, positions, *, number, reach_of=reach_of):
-    batch = reach_of(record, plan, positions, number=number)
+def forget_where_it_ends(record, plan, positions, *, number, batch_input_of=batch_input_of):
+    batch = batch_input_of(record, plan, positions, number=number)
     return None if batch is None else replace(batch, positions={})
 
 
@@ -319,8 +319,8 @@ PLANTED = {
     "no bound on what is not released": planted(Releases, "has_room", lambda self, count: True),
     "poison set aside before its turn": planted(Failures, "due_poison", set_aside_early),
     "poison that a lower failure leaves standing": planted(Failures, "_drop_from", keep_poison),
-    "poison without the positions it ends at": planted(failures, "reach_of", forget_where_it_ends),
-    "poison that ends where nobody has told": planted(failures, "reach_of", end_anywhere),
+    "poison without the positions it ends at": planted(failures, "batch_input_of", forget_where_it_ends),
+    "poison that ends where nobody has told": planted(failures, "batch_input_of", end_anywhere),
     "attempts beyond poison": planted(Failures, "set_aside", lambda self: None),
     "an end that never comes": planted(RunMachine, "_after_cutting", ask_never),
 }

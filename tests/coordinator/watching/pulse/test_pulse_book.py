@@ -9,12 +9,12 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.watching.failure_cause import CrashKind, FailureCause
 from coordinator.watching.pulse.pulse_observer import PulseBook, sample_of, spread_of
-from coordinator.watching.pulse.stories import FAILED_TOLD, Story
+from coordinator.watching.pulse.stories import FAILED_STORIES_MAX, Story
 from coordinator.watching.run_observer import Observation, RunCondition, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
 from state.records.run_pulse import RunFigures, RunState, Spread
-from state.records.transaction_story import ATTEMPTS_TOLD, ComponentStory, TransactionStory, story_of
+from state.records.transaction_story import STORY_ATTEMPTS_MAX, ComponentStory, TransactionStory, story_of
 from tests.support.runs.answers import LATER, USER, committing_fails_at, failing_at, once
 from tests.support.runs.scripted import Run
 
@@ -218,7 +218,7 @@ class TestStories:
         watch = Watched(300, max_spout_pending=600).failing(2, kind=USER)
         with pytest.raises(UserCodeError):
             watch.run()
-        assert [told.txid for told in watch.book.stories.take_failed()] == [*range(2, 2 + FAILED_TOLD)]
+        assert [told.txid for told in watch.book.stories.take_failed()] == [*range(2, 2 + FAILED_STORIES_MAX)]
         assert [told.txid for told in watch.book.stories.take_failed(3)] == [2, 3, 4]
 
     def test_a_story_survives_its_text_and_what_is_none_is_not_read(self) -> None:
@@ -229,5 +229,5 @@ class TestStories:
     def test_of_many_attempts_the_last_ones_are_told(self) -> None:
         watch = Watched(1, max_attempts=20).failing(1, times=14)
         story = self.told(watch)[1]
-        assert (story.attempt_count, len(story.attempts)) == (15, ATTEMPTS_TOLD)
+        assert (story.attempt_count, len(story.attempts)) == (15, STORY_ATTEMPTS_MAX)
         assert [each.failed for each in story.attempts[-2:]] == ["asked for", ""]

@@ -27,7 +27,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.surroundings import RunEnvironment
 from coordinator.watching.run_observer import Observers
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state import fault_points
@@ -112,7 +112,7 @@ def _run_in_process(spec: DriverSpec, notes: Notes) -> None:
         store,
         InProcessEngine(made, random, nonce=nonce),
         _options(spec),
-        around=Surroundings(
+        around=RunEnvironment(
             nonce=nonce,
             new_generation=secrets.token_hex(16),
             clock=time.monotonic,

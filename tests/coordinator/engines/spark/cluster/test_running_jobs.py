@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.engines.spark.cluster import running_jobs
-from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, JobLook, RunningJobs, overdue_story
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, JobState, RunningJobs, overdue_story
 from state.errors import EngineError
 
 
@@ -167,7 +167,7 @@ def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
 
 def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker, clock, monkeypatch):
     tracker.is_submitted = True
-    looks = {"waits": JobLook.UNBEGUN, "works": JobLook.BUSY}
+    looks = {"waits": JobState.UNBEGUN, "works": JobState.BUSY}
     monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
     jobs.began("waits", 1)
     jobs.began("works", 2)
@@ -178,7 +178,7 @@ def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker
 
 def test_a_queued_wave_waits_for_executors_only_once_the_one_before_it_has_ended(jobs, tracker, clock, monkeypatch):
     tracker.is_submitted = True
-    looks = {"first": JobLook.BUSY, "queued": JobLook.UNBEGUN}
+    looks = {"first": JobState.BUSY, "queued": JobState.UNBEGUN}
     monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
     jobs.began("first", 1)
     jobs.began("queued", 2, behind="first")
@@ -240,7 +240,7 @@ def test_what_was_submitted_before_the_first_job_has_ended_waits_for_it(jobs, tr
 
 
 def test_a_wave_behind_the_first_job_does_not_hide_that_this_one_waits(jobs, clock, monkeypatch):
-    looks = {"first": JobLook.UNBEGUN, "g": JobLook.ABSENT}
+    looks = {"first": JobState.UNBEGUN, "g": JobState.ABSENT}
     monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
     jobs.began("first", FIRST_WAVE)
     jobs.began("g", 1)

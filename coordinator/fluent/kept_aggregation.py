@@ -49,7 +49,7 @@ class FieldOrigin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KeptIn:
+class KeptAggregation:
     """An aggregation that is kept in a state; shipped with the bolt that combines rows for it.
 
     Attributes:

@@ -8,9 +8,9 @@ from typing import Any
 
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
 from coordinator.fluent.aggregations import Aggregation
-from coordinator.fluent.kept_in import KeptIn
+from coordinator.fluent.kept_aggregation import KeptAggregation
 from coordinator.fluent.stream_nodes import Step, StreamNode, steps_for
-from coordinator.fluent.user_function import UserFunction, module_of, said_here, step_of
+from coordinator.fluent.user_function import UserFunction, current_user_call, module_of, step_of
 from coordinator.option_checks import names_in
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState
@@ -21,7 +21,7 @@ Fields = str | Sequence[str]
 """The name of one field, or of several."""
 
 
-class SaidSoFar:
+class StreamSteps:
     """All steps of a source's streams, and the step whose rows a stream has.
 
     Args:
@@ -49,12 +49,12 @@ class SaidSoFar:
         into: DeclaredState,
         takes: Iterable[str] = (),
         **more: Any,
-    ) -> KeptIn:
+    ) -> KeptAggregation:
         """Returns an aggregation with its state; raises TopologyError if they do not fit."""
-        aggregation = kind(said_here(), *self.group(key, into), tuple(takes), **more)
+        aggregation = kind(current_user_call(), *self.group(key, into), tuple(takes), **more)
         named = self.given((*aggregation.group, *aggregation.takes))
         state = aggregation.fitted(into)
-        kept = KeptIn(aggregation, state, {name: self.node.origin_of(name) for name in named})
+        kept = KeptAggregation(aggregation, state, {name: self.node.origin_of(name) for name in named})
         kept.check_declared()
         return kept
 
@@ -85,7 +85,7 @@ class SaidSoFar:
         if not callable(function):
             raise self.wrong(f"{function!r} cannot be called; give a function of the values of a row")
         self.modules.add(module_of(function))
-        return UserFunction(function, said_here())
+        return UserFunction(function, current_user_call())
 
     def next(
         self,
@@ -94,18 +94,18 @@ class SaidSoFar:
         label: str,
         *others: StreamNode,
         types: Mapping[str, Any] = MappingProxyType({}),
-    ) -> SaidSoFar:
+    ) -> StreamSteps:
         """Adds a step that takes the rows of this step, and of `others`."""
-        said = said_here()
+        said = current_user_call()
         node = StreamNode(step, said, fields, types, label or step_of(said), (self.node, *others))
         for parent in node.parents:
             parent.children.append(node)
         self.nodes.append(node)
-        return SaidSoFar(self.nodes, node, self.modules)
+        return StreamSteps(self.nodes, node, self.modules)
 
     def wrong(self, text: str) -> TopologyError:
         """Returns an error that begins with the user's line."""
-        return TopologyError(f"{said_here()}: {text}")
+        return TopologyError(f"{current_user_call()}: {text}")
 
 
 def default_rows(streams: Mapping[str, StreamSpec]) -> tuple[tuple[str, ...], Mapping[str, Any]]:
