@@ -72,7 +72,7 @@ class Provenance:
 
     @property
     def is_explained(self) -> bool:
-        return self.stored == self.found
+        return bool(self.stored == self.found)
 
 
 def explain_value(
@@ -107,7 +107,7 @@ def explain_value(
     with server() as url, closing(RedisTopology(url, scratch.topology_id)) as found:
         began = chosen.state.began_txid
         if 1 < began <= committed:
-            run_to(scratch, url, RunOptions(last_txid=began - 1, notifies_spout=False))
+            run_to(scratch, url, RunOptions(last_txid=began - 1, notifies_spout=False), ())
             found.empty([chosen.state])
         watch = _ValueWatch(found, scratch, chosen, field, last)
         options = RunOptions(last_txid=committed, notifies_spout=False, commit_group_max=1)

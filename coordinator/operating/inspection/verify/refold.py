@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from coordinator.operating.inspection.verify.comparison import Refolded
 from coordinator.run import run
@@ -40,14 +40,8 @@ from state.redis_server.embedded import EmbeddedServer
 SCRATCH_PREFIX = "refold-"
 
 
-class Runner(Protocol):
-    """Runs a topology up to the last txid of its options, with its state on the server at an address."""
-
-    def __call__(
-        self, topology: Topology, url: str, options: RunOptions, observers: Sequence[Observer] = (), /
-    ) -> object: ...
-
-
+Runner = Callable[[Topology, str, RunOptions, Sequence[Observer]], object]
+"""Runs a topology up to the last txid of its options, with its state on the server at an address, and observers."""
 ScratchServer = Callable[[], AbstractContextManager[str]]
 """Opens an empty server, and returns its address."""
 
@@ -119,7 +113,7 @@ def recomputed(
     with server() as url, closing(RedisTopology(url, scratch.topology_id)) as found:
         for first in sorted({1, last_txid + 1, *(state.began_txid for state in states)}):
             if 1 < first <= last_txid + 1:
-                run_to(scratch, url, RunOptions(last_txid=first - 1, notifies_spout=False))
+                run_to(scratch, url, RunOptions(last_txid=first - 1, notifies_spout=False), ())
             found.empty(state for state in states if 1 < state.began_txid == first)
         yield found
 
@@ -184,7 +178,7 @@ def on_this_machine(factory_module: str, *, master: str, conf: Mapping[str, str]
             " give local[*]"
         )
 
-    def run_to(topology: Topology, url: str, options: RunOptions, observers: Sequence[Observer] = ()) -> None:
+    def run_to(topology: Topology, url: str, options: RunOptions, observers: Sequence[Observer]) -> None:
         watch = StallWatch(stall_after_s(topology.message_timeout_s), time.monotonic)
         run(
             topology,

@@ -37,7 +37,7 @@ def explained(
     store = RedisTopology(backend.url, topology.topology_id)
     try:
         return explain_value(
-            store.records(), topology, state, field, last=last, run_to=run_to, server=lambda: nullcontext(backend.url)
+            store.records(), topology, state, field, last=last, run_to=run_to, server=lambda: nullcontext(str(backend.url))
         )
     finally:
         store.close()

@@ -41,7 +41,7 @@ def redone(typed: Sharded, text: str, topology: Topology | None = None) -> int:
         text,
         generation=next(GENERATIONS),
         run_to=run_to,
-        server=lambda: nullcontext(typed.url),
+        server=lambda: nullcontext(str(typed.url)),
     )
 
 

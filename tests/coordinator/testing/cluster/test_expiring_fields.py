@@ -90,7 +90,7 @@ def test_fields_go_as_the_rows_say_and_what_had_expired_is_counted(client, redis
 def test_verify_finds_it_sound_and_a_refold_leaves_it_out(client, redis_backend):
     run(client)
 
-    def again(scratch: Any, url: str, options: RunOptions) -> None:
+    def again(scratch: Any, url: str, options: RunOptions, observers: Any) -> None:
         with LocalCluster(seed=2, redis_url=url) as cluster:
             cluster.submit(scratch, options=options).run_until_idle()
 

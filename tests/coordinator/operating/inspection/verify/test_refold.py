@@ -149,7 +149,7 @@ def test_where_replays_were_committed_nothing_is_claimed_of_a_refold_that_was_no
     assert "replaced by others of their type (a refold does, and none was made)" in finds_not
 
 
-def refuse_to_run(topology: Topology, url: str, options: RunOptions) -> None:
+def refuse_to_run(topology: Topology, url: str, options: RunOptions, observers: Any) -> None:
     raise AssertionError("a refold was made")
 
 

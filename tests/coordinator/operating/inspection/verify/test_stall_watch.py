@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.operating.inspection.verify import refold
 from coordinator.operating.inspection.verify.refold import StallWatch, stall_after_s
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import EngineName, RunOptions
 from coordinator.watching.run_observer import RunEnded, TurnEnded
 
 
@@ -53,8 +53,8 @@ def test_a_refold_on_spark_is_watched(monkeypatch):
 
     monkeypatch.setattr(refold, "run", unending_run)
     monkeypatch.setattr(refold, "time", SimpleNamespace(monotonic=lambda: now.s))
-    refold.on_this_machine("module", master="local[1]", conf={}, engine=refold.EngineName.SPARK)(
-        topology, "unix://nowhere", RunOptions()
+    refold.on_this_machine("module", master="local[1]", conf={}, engine=EngineName.SPARK)(
+        topology, "unix://nowhere", RunOptions(), ()
     )
     assert now.s == 191.0, "three timeouts after the first turn"
 
