@@ -31,7 +31,7 @@ class Typed:
         self.locally(typed_topology(), self.url, None)
 
     @staticmethod
-    def locally(topology: Any, url: str, options: Any, observers: Any) -> None:
+    def locally(topology: Any, url: str, options: Any, observers: Any = ()) -> None:
         with LocalCluster(seed=1, redis_url=url) as cluster:
             cluster.submit(topology, options=options).run_until_idle()
 
