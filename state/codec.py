@@ -161,8 +161,8 @@ def _datetime(value: dt.datetime) -> msgpack.ExtType:
     zone = value.tzinfo
     if not is_portable_zone(zone):
         raise TypeError(
-            f"{value!r}, whose time zone is a {type(zone).__module__}.{type(zone).__qualname__}; "
-            "use zoneinfo.ZoneInfo, or astimezone(datetime.timezone.utc)"
+            f"{value!r} has a time zone of type {type(zone).__module__}.{type(zone).__qualname__}, which cannot be "
+            "stored; use zoneinfo.ZoneInfo, or astimezone(datetime.timezone.utc)"
         )
     fold = _FOLDED if value.fold else ""
     if isinstance(zone, ZoneInfo):

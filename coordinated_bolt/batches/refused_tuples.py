@@ -62,7 +62,7 @@ class RefusedTuples:
             raise BadInputError(
                 f"a dead letter of component {wiring.component_id!r} has {len(packed):,} bytes, more than the limit of "
                 f"{wiring.letter_limits.letter_bytes:,}; raise it with "
-                f"builder.set_dead_letters(letter_bytes={2 * len(packed)}), or refuse a smaller tuple, which says "
+                f"builder.set_dead_letters(letter_bytes={2 * len(packed)}), or refuse a smaller tuple that says "
                 "where the record is"
             )
         self.letters.append(packed)

@@ -41,5 +41,5 @@ def record_class_taken(bolt: object) -> type[Any] | None:
         record_fields(taken)
         return cast("type[Any]", taken)
     if any(map(is_record_class, (get_origin(taken), *get_args(taken)))):
-        raise TopologyError(f"{taker}, which does not give one class for all its tuples; {remedy}")
+        raise TopologyError(f"{taker}, which is not one class for all its tuples; {remedy}")
     return None

@@ -235,5 +235,5 @@ def _arrow_names(batch: Any) -> list[str] | None:
 def _values(stream_rows: StreamRows, batch: Any, column: Any) -> list[Any]:
     values = column_values(column)
     if values is None:
-        raise stream_rows.batch_refusal(batch, f"one of them is a {type(column).__name__}; give lists")
+        raise stream_rows.batch_refusal(batch, f"one column is a {type(column).__name__}; give lists")
     return values

@@ -326,8 +326,8 @@ class Appending(Aggregation):
     def fitted(self, into: DeclaredState) -> DeclaredState:
         if into.kind is StateKind.LIST and into.value_type is not ValueType.JSON and not self.is_value:
             raise self.wrong(
-                f"{into!r} has items of {into.value_type}; name the one field that they are in of='…', or declare "
-                "'json' items, which are objects of several fields"
+                f"{into!r} has items of type {into.value_type}; name the one field to append by of='…', or declare "
+                "items of type 'json', which hold several fields"
             )
         return super().fitted(into)
 

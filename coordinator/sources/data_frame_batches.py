@@ -295,8 +295,8 @@ class DataFrameCoordinator(SpoutCoordinator):
         unit = Unit.from_plain(plain, self._topology_id)
         if unit.kind != self._kind:
             raise SourceError(
-                f"topology {self._topology_id!r} was cut {unit.kind} before and is to be cut {self._kind} now, where "
-                f"its position means nothing: cut it as before, start over by `txbatch drop {self._topology_id}`, or "
+                f"topology {self._topology_id!r} was cut {unit.kind} before and would be cut {self._kind} now, "
+                f"so its stored position means nothing: cut it as before, start over by `txbatch drop {self._topology_id}`, or "
                 "take another topology id"
             )
         return unit

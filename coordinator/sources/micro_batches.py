@@ -88,7 +88,7 @@ class MicroBatches(RowSpout):
         if self._coordinator is None:
             raise TopologyError(
                 f"component {context.component_id!r} of topology {context.topology_id!r} reads micro-batches, which "
-                "only a streaming query has: give the topology to exactly_once(...), and what that returns to "
+                "only a streaming query has: call exactly_once(topology), and give the function that it returns to "
                 "writeStream.foreachBatch"
             )
         return self._coordinator

@@ -57,8 +57,8 @@ class MemoryPosition:
                 return cls(index, amount, empty_count, digest)
         former = "an earlier txbatch counted batches there, or " if isinstance(plain, int) else ""
         raise SourceError(
-            f"stored position {plain!r} of partition {partition} of topology {topology_id!r} is not one of a memory "
-            f"spout: {former}the topology was run with another kind of spout; start over with `txbatch drop "
+            f"stored position {plain!r} of partition {partition} of topology {topology_id!r} is not a memory "
+            f"spout's: {former}the topology was run with another kind of spout; start over with `txbatch drop "
             f"{topology_id}`, or choose another topology id"
         ).about(Trouble.OTHER_SOURCE)
 

@@ -74,7 +74,9 @@ class StateFamily(Generic[Handle]):
         self.name = template.name
         self.part_name = check_name(f"part name of state {self.name!r}", part_name)
         if self.name == RESERVED_NAME:
-            raise TopologyError(f"state {self.name!r} cannot have parts: such keys are txbatch's own; rename it")
+            raise TopologyError(
+                f"state {self.name!r} cannot have parts: keys of that form belong to txbatch; rename it"
+            )
         if template.prefetched_by:
             raise TopologyError(
                 f"state {self.name!r} has parts and prefetches: which part a key belongs to, no tuple field says; "

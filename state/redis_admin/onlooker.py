@@ -246,5 +246,7 @@ def _text_or_empty(item: Any) -> str:
 def _txid(keys: Keys, stored: Any) -> int:
     text = text_of(stored)
     if not text.isdecimal():
-        raise StateRefusedError(f"key {keys.control!r} of topology {keys.topology_id!r} holds {text!r} for a txid")
+        raise StateRefusedError(
+            f"key {keys.control!r} of topology {keys.topology_id!r} holds {text!r} where a txid belongs"
+        )
     return int(text)

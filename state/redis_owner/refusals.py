@@ -22,7 +22,7 @@ def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
     """Refuses to read a topology that is partly dropped, or holds a part of a lost write."""
     if "dropping" in control:
         raise StateRefusedError(
-            f"topology {topology_id!r} is being dropped, and its rest is not a state; run `txbatch drop "
+            f"topology {topology_id!r} is partly dropped, and what is left of it is no use; run `txbatch drop "
             f"{topology_id}` again"
         ).about(Trouble.DROPPING)
     if control.get("begun") != control.get("ended"):
@@ -120,7 +120,7 @@ def refuse_shard(connection: RedisConnection, keys: Keys) -> None:
     if not keys.is_shard and int(connection.call("EXISTS", keys.other_control)):
         home, _, number = keys.topology_id.rpartition(".")
         raise StateRefusedError(
-            f"topology id {keys.topology_id!r} is taken: its slot is shard {number} of topology {home!r}, whose state "
-            f"is there; choose another id; `txbatch drop {home}` deletes that topology with all of its shards, with "
-            f"--shards {int(number) + 1} or more also those that it no longer knows of"
+            f"topology id {keys.topology_id!r} is taken: shard {number} of topology {home!r} is stored in its slot; "
+            f"choose another id, or delete that topology and all its shards by `txbatch drop {home}`; if it no longer "
+            f"knows this shard, add --shards {int(number) + 1}"
         ).about(Trouble.STATE_CHANGED)

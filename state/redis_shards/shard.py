@@ -124,8 +124,8 @@ class Shard(RedisSlot):
             raise self._taken()
         if status == "OTHER_LIFE":
             raise StateRefusedError(
-                f"{self.name} holds state of another life of the topology; what is at home was dropped, restored or "
-                f"lost without it; restore both from one backup, or start over with `txbatch drop "
+                f"{self.name} does not belong to the topology as it is in its home slot, which was dropped, restored "
+                f"or lost without the shard; restore both from one backup, or start over with `txbatch drop "
                 f"{self._home.topology_id}`"
             ).about(Trouble.REGRESSED)
         if status != "OK":

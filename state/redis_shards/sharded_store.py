@@ -235,7 +235,7 @@ class ShardedStore(RedisStore):
             committed = self._take_back(committed, *ahead)
             if committed != ahead[0].committed:
                 raise self._apart(
-                    f"{ahead[1].name} says that it has txid {ahead[0].committed}, and keeps no decision of it"
+                    f"{ahead[1].name} has applied txid {ahead[0].committed}, but has no decision about it"
                 )
         behind: list[tuple[ShardProgress, Shard]] = []
         for standing, shard in zip(standings, self._shards, strict=True):

@@ -53,9 +53,9 @@ def check_fits(topology: Topology, plan: Plan) -> None:
         )
     if SpoutKind(spout.spec).is_opaque and plan.commit_tasks and not plan.has_flat_commit_phase():
         raise TopologyError(
-            f"component {spout.component_id!r} is an opaque spout, which cuts a batch again whenever it is processed, "
-            "and bolts are downstream of a committer, so that on Spark Connect each wave is processed twice: use a "
-            "classic session"
+            f"component {spout.component_id!r} is an opaque spout and cannot run on Spark Connect here: bolts are "
+            "downstream of a committer, so each wave is processed twice, and an opaque spout would cut another batch "
+            "the second time; use a classic session"
         )
 
 

@@ -139,9 +139,11 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
 
 def _first(line: dict[str, Any]) -> Export:
     if line.get(RESERVED_NAME) != "state":
-        raise _refused(1, "it is not how an export of `txbatch state export` begins")
+        raise _refused(1, "exports of `txbatch state export` begin otherwise")
     if line.get("version") != VERSION:
-        raise _refused(1, f"the export has version {line.get('version')!r}, expected {VERSION}; use its own txbatch")
+        raise _refused(
+            1, f"the export has version {line.get('version')!r}, expected {VERSION}; use the txbatch that wrote it"
+        )
     try:
         control = {field: str(line["control"][field]) for field in EXPORTED_FIELDS if field in line["control"]}
         states = declared_states_of(control["topology"])
@@ -151,7 +153,9 @@ def _first(line: dict[str, Any]) -> Export:
     except (KeyError, TypeError, ValueError, TopologyError) as error:
         raise _refused(1, f"it lacks a part of the position ({error})") from None
     if found_format != STORED_FORMAT:
-        raise _refused(1, f"the state has format {found_format!r}, expected {STORED_FORMAT!r}; use its own txbatch")
+        raise _refused(
+            1, f"the state has format {found_format!r}, expected {STORED_FORMAT!r}; use the txbatch that wrote it"
+        )
     return export
 
 

@@ -115,7 +115,7 @@ class LineReader:
         if own is not None:
             name = f"{RESERVED_NAME}:{own}"
             if name not in OWN_KINDS:
-                raise ValueError(f"{own!r} is not a part of a topology that an export holds")
+                raise ValueError(f"{own!r} does not belong in an export")
             return name
         state = self._states.get(line.get("state", ""))
         if state is None:

@@ -254,8 +254,8 @@ class KafkaSpout(ISpout):
         if before is not None and before != len(rows):
             place = self._emission.place(manager.partition, message)
             raise SourceError(
-                f"split made {len(rows)} tuples of the message at {place}, and {before} of it before, so it is not "
-                "known which of them failed; let split depend on nothing but its argument"
+                f"split made {len(rows)} tuples from the message at {place}, but {before} when it was read before, so "
+                "the failed ones cannot be told apart; let split depend on nothing but its argument"
             )
         ids = manager.emitting(offset, len(rows))
         for tuple_id in ids:

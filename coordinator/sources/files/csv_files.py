@@ -192,9 +192,8 @@ class CsvKind(RecordKind):
                     f"its header {shown!r}: give CsvFiles options={{'delimiter': {other!r}}}"
                 ) from None
             raise SourceError(
-                f"input file {path!r} begins with the row {shown!r}, which cannot be its header, because the fields "
-                f"{list(wanted)} are wanted of it: {error}{hint}; name its columns in fields, fix the file, or leave "
-                "it out"
+                f"input file {path!r} begins with the row {shown!r}, which cannot be the header for the fields "
+                f"{list(wanted)}: {error}{hint}; name its columns in fields, fix the file, or leave it out"
             ) from None
         return tuple(names)
 

@@ -259,8 +259,8 @@ class DoneList:
         except OSError as error:
             self._listed = None  # part of it may be written: the next call reads the list again
             raise SourceError(
-                f"list {str(self._path)!r} of files that are done cannot be written: {error.strerror or error}; give "
-                "Follow the done_path of a file that this user may write, in a folder that exists, and run again"
+                f"the list of finished files, {str(self._path)!r}, cannot be written: {error.strerror or error}; let "
+                "done_path of Follow name a file that this user may write, in a folder that exists, and run again"
             ) from error
 
     def _append_fresh(self, paths: Iterable[str]) -> None:

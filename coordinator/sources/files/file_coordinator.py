@@ -96,7 +96,7 @@ class FileCoordinator(SpoutCoordinator):
         self._notes = noted(self._places.recall(self.run_so_far.notes), self._topology_id)
         if last is None and last_txid:
             raise SourceError(
-                f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
+                f"topology {self._topology_id!r} has reached txid {last_txid}, but its position in the input "
                 "is not stored: it was run with another kind of source before; drop it or take another topology id"
             ).about(Trouble.OTHER_SOURCE)
         self._finished.recover()  # not before: only a run that owns the topology gets here

@@ -182,8 +182,8 @@ class FileCursor:
                 file.close()
             if found.path != joined.path and self._order.is_taken(found.path):
                 raise SourceError(
-                    f"input file {joined.path!r} is {found.path!r} by now, and another file was read under that name: "
-                    "run again"
+                    f"input file {joined.path!r} was renamed to {found.path!r}, a name under which another file was "
+                    "read: run again"
                 ).about(Trouble.INPUT_CHANGED)
             return found, self.opened(found.path)
         if facts is not None and (file.stamp[3] != facts.inode if facts.inode else self._order.may_grow):

@@ -220,8 +220,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             named = itertools.takewhile(lambda part: not glob.has_magic(part), self.store.absolute(pattern).split("/"))
             if "/".join([*named, ""]).startswith(done):
                 raise TopologyError(
-                    f"done_path={self.follow.done_path!r} of Follow is where files that match {pattern!r} lie, and "
-                    "what lies there is taken for done and never read: give another folder, or one below"
+                    f"done_path={self.follow.done_path!r} of Follow is the folder of pattern {pattern!r}; files there "
+                    "count as done and would never be read: give another folder, or one below it"
                 )
 
     def _look(self) -> dict[str, FileFacts]:

@@ -54,8 +54,8 @@ class Follow:
             raise TopologyError(f"marker={self.marker!r} of Follow has to be the end of a file's name, such as '.done'")
         if (self.done in ("list", "move")) != bool(self.done_path):
             raise TopologyError(
-                f"done={self.done!r} of Follow goes with done_path={self.done_path!r}: give the path of a list or a "
-                "folder if done is 'list' or 'move', and no path otherwise"
+                f"done={self.done!r} of Follow does not fit done_path={self.done_path!r}: 'list' needs the path of a "
+                "file, 'move' that of a folder, and nothing else takes a path"
             )
 
 

@@ -32,7 +32,7 @@ def checked_encoding(owner: str, given: Any) -> str:
     except (LookupError, TypeError, ValueError):
         pass
     raise TopologyError(
-        f"encoding={given!r} of {owner} is not one of a byte a character that Python knows, such as 'cp1252' or "
+        f"encoding={given!r} of {owner} is not a single-byte encoding of Python's, such as 'cp1252' or "
         "'iso-8859-15': convert the files first (iconv -f ENCODING -t UTF-8 FILE)"
     )
 

@@ -171,9 +171,9 @@ class BrokerTopic:
             if self._clock() - self._absent_since < ABSENT_S:
                 raise FailedException(str(error)) from None
             raise SourceError(
-                f"topic {self._name!r} was deleted while it was read: {self._settings.servers} have not known it for "
-                f"{ABSENT_S:g} s, so its rest cannot be read, and offsets mean nothing in one made again; "
-                "drop the topology and start over, or take another topology id"
+                f"topic {self._name!r} was deleted while it was read: brokers {self._settings.servers} have not had "
+                f"it for {ABSENT_S:g} s, so the rest of it is lost, and stored offsets mean nothing in a new topic of that "
+                "name; drop the topology and start over, or take another topology id"
             ).about(Trouble.INPUT_GONE) from None
         self._was_there, self._absent_since = True, float("inf")
         return found

@@ -48,7 +48,7 @@ class CsvDialect:
         self.options: dict[str, Any] = {name: getattr(found, name) for name in OPTIONS}
         if found.quoting not in _QUOTINGS:
             raise TopologyError(
-                "a CSV dialect whose quoting gives texts a type is refused: fields=… says which types they have; take "
+                "a CSV dialect must not convert texts by their quoting: types are given by fields=…; take "
                 "quoting=csv.QUOTE_MINIMAL"
             )
 

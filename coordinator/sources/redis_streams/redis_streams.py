@@ -82,7 +82,9 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
     ) -> None:
         self.keys = _checked_keys(streams)
         if (fields is None) == (record_format is None):
-            raise TopologyError("RedisStreams takes either fields or record_format: what an entry becomes")
+            raise TopologyError(
+                "RedisStreams takes either fields or record_format; give one of them, to say how an entry becomes a tuple"
+            )
         refuse_unknown("start", start, get_args(Start))
         refuse_unknown("on_trimmed", on_trimmed, get_args(OnTrimmed))
         if not isinstance(follow, bool):

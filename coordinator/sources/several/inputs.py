@@ -180,8 +180,8 @@ def _as_source(name: str, given: Any) -> ITransactionalSpout:
         "coordinator."
     ):
         raise TopologyError(
-            f"input {name!r} is a {type(given).__name__}, whose committer is your own; give it a topology of its own: "
-            "a committer is called with the number of each transaction, and some have no part of this input"
+            f"input {name!r} is a {type(given).__name__}, which has a committer of your own; give it a topology of its "
+            "own: a committer is called for every transaction, and some transactions read nothing from this input"
         )
     if isinstance(given, IPartitionedTransactionalSpout):
         return as_whole(given)
@@ -190,8 +190,8 @@ def _as_source(name: str, given: Any) -> ITransactionalSpout:
     kind = type(given).__name__
     if isinstance(given, IOpaquePartitionedTransactionalSpout):
         raise TopologyError(
-            f"input {name!r} is a {kind}, and an opaque spout cannot be among others: give it a topology of its own; "
-            "of Kafka, KafkaTransactionalSpout can, which reads the same again"
+            f"input {name!r} is a {kind}, and an opaque spout cannot be among others: give it a topology of its own, "
+            "or read Kafka with KafkaTransactionalSpout"
         )
     raise TopologyError(
         f"input {name!r} is a {kind}, which is not a transactional spout; Inputs takes files, tables, "

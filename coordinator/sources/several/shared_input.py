@@ -25,9 +25,9 @@ def refuse_shared(sources: Mapping[str, Any]) -> None:
         places = (*places_of(one), *getattr(one, "filled_places", ()))
         if destruction and (place := shared_place(places, places_of(other))):
             raise TopologyError(
-                f"inputs {name!r} and {other_name!r} meet in {place!r}, and of {name!r} {destruction}: what "
-                f"{other_name!r} has not read by then would be gone; let one input read it and both branches follow "
-                "that, or give each its own folder or stream"
+                f"inputs {name!r} and {other_name!r} both read {place!r}, and for {name!r} {destruction}: "
+                f"{other_name!r} may not have read them yet; let one input feed both branches, or give each its own folder "
+                "or stream"
             )
 
 

@@ -37,7 +37,7 @@ class Timeline:
         self.now_s = 0.0
         self.happenings = 0
         self.story: list[str] = []
-        self._happenings_max = actions_max
+        self._actions_max = actions_max
         self._due: list[tuple[float, int, Any, Callable[[], None]]] = []
         self._sequence = 0
         self._busy: list[Any] = []
@@ -86,8 +86,8 @@ class Timeline:
         if found is None:
             return False
         self.happenings += 1
-        if self.happenings > self._happenings_max:
-            raise SimulationStuckError(f"{self._happenings_max} things have happened and there is no end")
+        if self.happenings > self._actions_max:
+            raise SimulationStuckError(f"{self._actions_max} actions have run without reaching an end")
         due_s, _, actor, action = found
         self.now_s = max(self.now_s, due_s)
         self._busy.append(actor)

@@ -125,8 +125,8 @@ def check_topology(
     if change.shards is not None and committed_txid:
         before, after = change.shards
         raise StateRefusedError(
-            f"topology {topology_id!r} has its state on {counted(before, 'shard')} and is given shards={after}; give "
-            f"the number that it has, or export it and import it over that many: `txbatch state export {topology_id} "
+            f"topology {topology_id!r} has its state on {counted(before, 'shard')}, but was given shards={after}; "
+            f"give {before}, or move the state over {counted(after, 'shard')}: `txbatch state export {topology_id} "
             f"--output FILE`, `txbatch state import {topology_id} FILE --replace --shards {after}`"
         ).about(Trouble.STATE_CHANGED)
     if change.states and committed_txid and not accept_state_changes:

@@ -95,7 +95,7 @@ def _text_of(argument: str) -> str:
     try:
         return argument.encode("utf-8", "surrogateescape").decode()
     except UnicodeError:
-        raise TopologyError(f"{argument!r} is not valid UTF-8, which names of fields and parts are") from None
+        raise TopologyError(f"{argument!r} is not valid UTF-8; names of fields and parts have to be") from None
 
 
 @app.command("export")

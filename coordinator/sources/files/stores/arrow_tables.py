@@ -135,7 +135,9 @@ def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: byte
     try:
         table = read(columns, "us")
         if table.num_rows != group.row_count:
-            raise arrow.ArrowInvalid(f"pyarrow finds {table.num_rows:,} rows in it, its footer {group.row_count:,}")
+            raise arrow.ArrowInvalid(
+                f"pyarrow found {table.num_rows:,} rows in the group, but its footer says {group.row_count:,}"
+            )
         exact = read(old_times, "ns") if old_times else table
     except (arrow.ArrowException, OSError) as error:
         raise SourceError(

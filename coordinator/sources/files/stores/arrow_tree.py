@@ -101,8 +101,8 @@ class ArrowTree(FolderTree):
         self._top = min(depth, self._top)
         if depth > self._top + _DEEPEST:
             raise OSError(
-                f"folder {folder!r} is one of more than {_DEEPEST} within each other, as if a link led upward: remove "
-                "the link, or give a pattern without **"
+                f"folder {folder!r} is nested more than {_DEEPEST} levels deep, probably because a link points to a "
+                "parent folder: remove the link, or give a pattern without **"
             )
 
     def look(self, path: str) -> Seen | None:
