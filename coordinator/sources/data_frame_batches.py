@@ -296,7 +296,7 @@ class DataFrameCoordinator(SpoutCoordinator):
         if unit.kind != self._kind:
             raise SourceError(
                 f"topology {self._topology_id!r} was cut {unit.kind} before and would be cut {self._kind} now, "
-                f"so its stored position means nothing: cut it as before, start over by `txbatch drop {self._topology_id}`, or "
-                "take another topology id"
+                f"so its stored position means nothing: cut it as before, start over by `txbatch drop "
+                f"{self._topology_id}`, or take another topology id"
             )
         return unit

@@ -172,8 +172,8 @@ class BrokerTopic:
                 raise FailedException(str(error)) from None
             raise SourceError(
                 f"topic {self._name!r} was deleted while it was read: brokers {self._settings.servers} have not had "
-                f"it for {ABSENT_S:g} s, so the rest of it is lost, and stored offsets mean nothing in a new topic of that "
-                "name; drop the topology and start over, or take another topology id"
+                f"it for {ABSENT_S:g} s, so the rest of it is lost, and stored offsets mean nothing in a new topic of "
+                "that name; drop the topology and start over, or take another topology id"
             ).about(Trouble.INPUT_GONE) from None
         self._was_there, self._absent_since = True, float("inf")
         return found

@@ -84,8 +84,8 @@ class TopicCoordinator(SpoutCoordinator):
         last_txid, last = self.run_so_far.last_txid, self.run_so_far.last
         if last is None and last_txid:
             raise SourceError(
-                f"topology {self._topology_id!r} has reached txid {last_txid}, but its position in topic {self._name!r} "
-                "is not stored: it was run with another kind of source before; drop it or take another "
+                f"topology {self._topology_id!r} has reached txid {last_txid}, but its position in topic "
+                f"{self._name!r} is not stored: it was run with another kind of source before; drop it or take another "
                 "topology id"
             ).about(Trouble.OTHER_SOURCE)
         state = self._view.look()

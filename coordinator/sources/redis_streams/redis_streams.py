@@ -83,7 +83,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         self.keys = _checked_keys(streams)
         if (fields is None) == (record_format is None):
             raise TopologyError(
-                "RedisStreams takes either fields or record_format; give one of them, to say how an entry becomes a tuple"
+                "RedisStreams takes either fields or record_format; give one, to say how an entry becomes a tuple"
             )
         refuse_unknown("start", start, get_args(Start))
         refuse_unknown("on_trimmed", on_trimmed, get_args(OnTrimmed))

@@ -26,8 +26,8 @@ def refuse_shared(sources: Mapping[str, Any]) -> None:
         if destruction and (place := shared_place(places, places_of(other))):
             raise TopologyError(
                 f"inputs {name!r} and {other_name!r} both read {place!r}, and for {name!r} {destruction}: "
-                f"{other_name!r} may not have read them yet; let one input feed both branches, or give each its own folder "
-                "or stream"
+                f"{other_name!r} may not have read them yet; let one input feed both branches, or give each its own "
+                "folder or stream"
             )
 
 

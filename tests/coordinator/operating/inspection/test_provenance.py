@@ -32,12 +32,12 @@ ROWS = [("ann", "2026-11-01", "1.50"), ("bob", "2026-11-01", "2.25"), ("ann", "2
 def explained(
     backend: Backend, topology: Topology, state: str, field: str | None = None, last: int = 100
 ) -> Provenance:
-    assert backend.url is not None
+    url = str(backend.url)
     run_to = on_this_machine(__name__, master="local[*]", conf={}, engine=EngineName.LOCAL)
-    store = RedisTopology(backend.url, topology.topology_id)
+    store = RedisTopology(url, topology.topology_id)
     try:
         return explain_value(
-            store.records(), topology, state, field, last=last, run_to=run_to, server=lambda: nullcontext(str(backend.url))
+            store.records(), topology, state, field, last=last, run_to=run_to, server=lambda: nullcontext(url)
         )
     finally:
         store.close()
