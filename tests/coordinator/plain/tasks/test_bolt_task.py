@@ -9,7 +9,6 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
-from coordinated_bolt.watching.task_observer import Meter, TaskObserver
 from coordinator.plain.tasks.bolt_task import BoltTask
 from coordinator.plain.tasks.messages import Message, MessageKind, tick_message, tree_message
 from coordinator.plain.tasks.user_calls import end_on
@@ -32,8 +31,6 @@ def script(tup, collector, *, basic):
             raise FailedException("no")
         case "raise":
             raise KeyError("oops")
-        case "misfit":
-            collector.emit(["too", "many"])
 
 
 class Basic(BaseBasicBolt):
@@ -92,11 +89,10 @@ class Raising(BaseBasicBolt):
         raise OSError("in cleanup")
 
 
-def make(bolt, observer=None):
+def make(bolt):
     sent: list[Message] = []
     wiring = wire(bolt, targets=(21,), ackers=(ACKER,))
-    task = BoltTask(wiring, message_outbox(wiring.task_id, (ACKER,), sent.append), Random(1), Meter(observer=observer))
-    return task, sent
+    return BoltTask(wiring, message_outbox(wiring.task_id, (ACKER,), sent.append), Random(1)), sent
 
 
 def given(value, root=7, edge=70):
@@ -161,15 +157,6 @@ def test_any_other_exception_says_component_task_and_tuple(bolt):
     assert error.tuple_text == "Tuple(source/default: value='raise')"
     assert "KeyError: 'oops'" in error.traceback_text
     assert str(error).startswith("component 'bolt', task 0, at tuple Tuple(source/default: value='raise') raised:\n")
-    assert sent == []
-
-
-@both
-def test_jstorm_swallows_an_emit_that_fails_here_it_ends_the_run(bolt):
-    task, sent = make(bolt)
-    end_on(task.start())
-    with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 value:"):
-        end_on(task.receive(given("misfit")))
     assert sent == []
 
 
@@ -240,19 +227,3 @@ def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Basic())
     with pytest.raises(ProtocolError, match="bolt task 10 received an unexpected Message"):
         end_on(task.receive(tree_message(MessageKind.ACKED, ACKER, 10, 7)))
-
-
-def test_an_observer_is_told_after_each_tuple():
-    class Seen(TaskObserver):
-        def __init__(self):
-            self.steps = []
-
-        def executed(self, tup, latency_ns):
-            self.steps.append((tup.values, tup.status.value))
-
-    seen = Seen()
-    task, _ = make(Basic(), seen)
-    end_on(task.start())
-    for value in ("pass", "fail"):
-        end_on(task.receive(given(value)))
-    assert seen.steps == [(["pass"], "acked"), (["fail"], "failed")]
