@@ -6,8 +6,8 @@ import logging
 import os
 import re
 import signal
-import time
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pytest
@@ -25,8 +25,9 @@ from state.redis_admin.snapshots import snapshot
 from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario
 from tests.support.scenarios.reference_fold import fold
-from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, notes, numbers_topology, once
+from tests.support.spark.bolts import Store, exact_counts, exact_sums, notes, numbers_topology
 from tests.support.spark.connect_server import ConnectServer
+from tests.support.spark.mishaps import AtNumber, InStore, break_down, hang, hang_in_c, kill_worker
 from tests.support.spark.partitioned import Ranges
 from tests.support.topologies.words import WORDS, counts_of_words, words_topology
 
@@ -34,62 +35,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow]
 
 TRANSACTIONS, BAD_NUMBER = 6, 25
 SCENARIOS, CHUNK = int(os.environ.get("TXBATCH_CONNECT_SERVER_SCENARIOS", "15")), 3
-
-
-class Dying(Pass):
-    """Kills its worker at one number, the first time."""
-
-    def __init__(self, marker):
-        self.marker = str(marker)
-
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER and once(self.marker):
-            os.kill(os.getpid(), signal.SIGKILL)
-        super().execute(tup)
-
-
-class DyingStore(Store):
-    """Kills its worker at the end of one transaction, the first time."""
-
-    def __init__(self, marker):
-        self.marker = str(marker)
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == 4 and once(self.marker):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Raising(Pass):
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER:
-            raise ValueError(f"cannot work with {tup['number']}")
-        super().execute(tup)
-
-
-class Hanging(Pass):
-    """Does not return at one number, the first time; lets the alarm through, or not."""
-
-    def __init__(self, marker, *, is_deaf):
-        self.marker, self.is_deaf = str(marker), is_deaf
-
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER and once(self.marker):
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM} if self.is_deaf else ())
-            time.sleep(600)
-        super().execute(tup)
-
-
-class Killing(Pass):
-    """Kills the server at one number, the first time: the parent of the daemon from which workers are forked."""
-
-    def __init__(self, marker, server_pid):
-        self.marker, self.server_pid = str(marker), server_pid
-
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER and once(self.marker):
-            os.kill(self.server_pid, signal.SIGKILL)
-        super().execute(tup)
 
 
 def exact(cluster):
@@ -149,7 +94,8 @@ def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
     ids=["two queries", "one query"],
 )
 def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(cluster, caplog, early_commit):
-    work, store = Dying(cluster.notes / "bolt"), DyingStore(cluster.notes / "committer")
+    work = AtNumber(kill_worker, BAD_NUMBER, cluster.notes / "bolt")
+    store = InStore(kill_worker, 4, cluster.notes / "committer")
     with caplog.at_level(logging.INFO, logger="txbatch"):
         cluster.run(numbers_topology(TRANSACTIONS, work=work, store=store), early_commit=early_commit)
 
@@ -159,26 +105,26 @@ def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(clus
 
 @pytest.mark.nightly
 def test_an_error_in_a_bolt_is_its_users(cluster):
-    with pytest.raises(UserCodeError, match="ValueError: cannot work with 25"):
-        cluster.run(numbers_topology(TRANSACTIONS, work=Raising()))
+    with pytest.raises(UserCodeError, match="ValueError: cannot work with it"):
+        cluster.run(numbers_topology(TRANSACTIONS, work=AtNumber(break_down, BAD_NUMBER)))
     assert cluster.hash("{numbers}:counts") == exact_counts(3)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("timeout_s", "is_deaf"), [(3, False), (5, False), (8, True)])
 def test_a_bolt_that_does_not_return_is_interrupted_named_and_its_wave_tried_again(cluster, caplog, timeout_s, is_deaf):
-    work = Hanging(cluster.notes / "hung", is_deaf=is_deaf)
+    work = AtNumber(hang_in_c if is_deaf else hang, BAD_NUMBER, cluster.notes / "hung")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(numbers_topology(TRANSACTIONS, work=work, message_timeout_s=timeout_s), max_spout_pending=1)
     exact(cluster)
-    assert is_deaf or re.search(rf"component 'work', .* timeout of {timeout_s} s ran out, in execute \(", caplog.text)
+    assert is_deaf or re.search(rf"component 'work', .* timeout of {timeout_s} s ran out, in hang \(", caplog.text)
 
 
 @pytest.mark.nightly
 def test_a_server_that_is_killed_ends_the_run_and_the_next_one_is_exact(cluster, tmp_path_factory):
     server = ConnectServer(tmp_path_factory.mktemp("killed"))
     try:
-        work = Killing(cluster.notes / "killed", server.pid)
+        work = AtNumber(partial(os.kill, server.pid, signal.SIGKILL), BAD_NUMBER, cluster.notes / "killed")
         with pytest.raises(EngineError, match="nothing that was committed is lost") as caught:
             cluster.run(numbers_topology(TRANSACTIONS, work=work), master=server.address, max_spout_pending=1)
     finally:

@@ -29,8 +29,8 @@ from tests.support.case_names import shown
 from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario
 from tests.support.scenarios.reference_fold import fold
-from tests.support.spark.bolts import Store
-from tests.support.spark.partitioned import FailingStore, Ranges
+from tests.support.spark.mishaps import InStore, fail
+from tests.support.spark.partitioned import Ranges
 from tests.support.topologies.example_topologies import EXAMPLES
 
 ROOT = Path(__file__).parents[4]
@@ -126,13 +126,12 @@ def test_a_commit_phase_after_shares_reads_the_ranges_that_the_processing_phase_
     """Their frames are not kept, so it begins at the input again; on Spark with one slot as well."""
     monkeypatch.setattr(KeptStages, "has_task_partitions", True)
     builder = TransactionalTopologyBuilder("ranges", "ranges", Ranges(tmp_path / "cuts"), parallelism=2)
-    store = FailingStore(tmp_path / "failed", txid=4)
+    store = InStore(fail, 4, tmp_path / "failed")
     builder.set_committer_bolt("store", store, parallelism=2).fields_grouping("ranges", ["number"])
     failures: list[str] = []
     statistics = ran(builder.build(), redis_backend, observers=[lambda seen: failures.append(repr(seen))])
     assert statistics.failed_attempts
     assert "did not read what the processing phase sent" not in "".join(failures)
-    assert isinstance(store, Store)
 
 
 def test_a_machine_without_java_and_without_a_path_counts_words(tmp_path):
