@@ -6,9 +6,7 @@ import logging
 import os
 import re
 import signal
-from dataclasses import replace
 from functools import partial
-from random import Random
 
 import pytest
 
@@ -22,9 +20,7 @@ from coordinator.transactional.options import RunOptions
 from state.errors import EngineError, TopologyError, UserCodeError
 from state.kinds.handles import declared_states
 from state.redis_admin.snapshots import snapshot
-from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
-from tests.support.scenarios.random_topologies import random_scenario
-from tests.support.scenarios.reference_fold import fold
+from tests.support.scenarios.on_servers import assert_folds_are_left
 from tests.support.spark.bolts import Store, exact_counts, exact_sums, notes, numbers_topology
 from tests.support.spark.connect_server import ConnectServer
 from tests.support.spark.mishaps import AtNumber, InStore, break_down, hang, hang_in_c, kill_worker
@@ -70,29 +66,13 @@ def test_committers_that_read_are_given_what_is_committed(cluster):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(CHUNK, SCENARIOS, CHUNK))]
-)
+@pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
-    for seed in range(first, first + CHUNK):
-        scenario = random_scenario(Random(seed), with_faults=False)
-        scenario = replace(scenario, trips=scenario.trips[:1])
-        folder = cluster.notes / str(seed)
-        folder.mkdir()
-        topology = topology_of(scenario, FileTally(folder), f"random{seed}")
-        cluster.run(topology, max_spout_pending=12, commit_group_max=12, max_attempts=40)
-        committers = [KEEPING[part.committer or 0] for part in scenario.committers()]
-        handles = [handle for committer in committers for handle in declared_states(committer).values()]
-        found = snapshot(cluster.client, topology.topology_id, handles)
-        assert found.states == fold(scenario).states[-1], f"seed {seed}"
+    assert_folds_are_left(cluster.run, cluster.client, cluster.notes, range(first, first + CHUNK))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "early_commit",
-    [pytest.param(False, marks=pytest.mark.nightly), True],
-    ids=["two queries", "one query"],
-)
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two queries", "one query"])
 def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(cluster, caplog, early_commit):
     work = AtNumber(kill_worker, BAD_NUMBER, cluster.notes / "bolt")
     store = InStore(kill_worker, 4, cluster.notes / "committer")

@@ -8,6 +8,7 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
+from state.kinds.handles import declared_states
 from tests.support.spark.bolts import NumberEmitter, Numbers, Store
 
 TRANSACTIONS, SIZE = 6, 8
@@ -37,7 +38,7 @@ class Sorting(BaseBatchBolt):
 
 
 class Seen(BaseBatchBolt, ICommitter):
-    """Counts "<stream> <number> <task>"."""
+    """Counts "<stream> <number> <task>" in the one state that a subclass declares."""
 
     def prepare(self, conf, context, collector, attempt):
         super().prepare(conf, context, collector, attempt)
@@ -47,39 +48,24 @@ class Seen(BaseBatchBolt, ICommitter):
         self.seen[f"{tup.stream_id} {tup['number']} {self.context.task_index}"] += 1
 
     def finish_batch(self):
-        for what, count in self.seen.items():
-            self.state().increment(what, count)
-
-    def state(self):
-        raise NotImplementedError
+        (name,) = declared_states(type(self))
+        getattr(self, name).increment_many(self.seen)
 
 
 class SeenOnStreams(Seen):
     on_streams = HashState("on_streams")
 
-    def state(self):
-        return self.on_streams
-
 
 class SeenByName(Seen):
     by_name = HashState("by_name")
-
-    def state(self):
-        return self.by_name
 
 
 class SeenByAll(Seen):
     by_all = HashState("by_all")
 
-    def state(self):
-        return self.by_all
-
 
 class SeenByOne(Seen):
     by_one = HashState("by_one")
-
-    def state(self):
-        return self.by_one
 
 
 class First(Store):

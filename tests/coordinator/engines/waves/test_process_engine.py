@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 
 import pytest
@@ -21,14 +19,10 @@ from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.transactional.options import RunOptions
 from examples import word_count
 from state.errors import FailedException, TopologyError
-from state.kinds.handles import declared_states
 from state.kinds.hash_state import HashState
-from state.redis_admin.snapshots import snapshot
 from state.redis_server.embedded import EmbeddedServer
 from tests.support.case_names import shown
-from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
-from tests.support.scenarios.random_topologies import random_scenario
-from tests.support.scenarios.reference_fold import fold
+from tests.support.scenarios.on_servers import assert_folds_are_left
 from tests.support.spark.mishaps import InStore, fail
 from tests.support.spark.partitioned import Ranges
 from tests.support.topologies.example_topologies import EXAMPLES
@@ -73,19 +67,10 @@ def ran(topology, backend, options=None, **more: Any):
     "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(20, 100, 20))]
 )
 def test_random_topologies_leave_the_state_of_the_fold(redis_backend, tmp_path, first):
-    for seed in range(first, first + 20):
-        scenario = random_scenario(Random(seed), with_faults=False)
-        scenario = replace(scenario, trips=scenario.trips[:1])
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        topology = topology_of(scenario, FileTally(folder), f"random{seed}")
-        options = RunOptions(max_spout_pending=12, commit_group_max=12, max_attempts=40)
-        statistics = ran(topology, redis_backend, options)
-        committers = [KEEPING[part.committer or 0] for part in scenario.committers()]
-        handles = [handle for committer in committers for handle in declared_states(committer).values()]
-        found = snapshot(redis_backend.client(), topology.topology_id, handles)
-        assert statistics.last_txid == found.txid == len(scenario.batches)
-        assert found.states == fold(scenario).states[-1], f"seed {seed}"
+    def run_locally(topology, **options):
+        return ran(topology, redis_backend, RunOptions(**options))
+
+    assert_folds_are_left(run_locally, redis_backend.client(), tmp_path, range(first, first + 20))
 
 
 @pytest.mark.redis
