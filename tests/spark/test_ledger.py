@@ -7,23 +7,11 @@ import pytest
 from benchmarks import transfers as ledger
 from state.errors import TopologyError
 from tests.support.spark.either_engine import EITHER_ENGINE
+from tests.support.topologies.ledger_balances import balances_of_a_plain_loop
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 TRANSFERS, ACCOUNTS, SEED = 900, 12, 3
-
-
-def balances_of_a_plain_loop() -> tuple[dict[str, int], int]:
-    """Account -> balance after all transfers, and how many were refused."""
-    balances, refused = [ledger.OPENING_BALANCE] * ACCOUNTS, 0
-    for number in range(TRANSFERS):
-        source, target, amount = ledger.transfer(number, ACCOUNTS, SEED)
-        if balances[source] < amount:
-            refused += 1
-        else:
-            balances[source] -= amount
-            balances[target] += amount
-    return {str(account): money for account, money in enumerate(balances)}, refused
 
 
 @EITHER_ENGINE
@@ -42,7 +30,7 @@ def test_the_ledger_equals_a_plain_loop_over_its_transfers(cluster, parallelism,
     )
     statistics = cluster.run(topology, commit_group_max=commit_group_max)
 
-    balances, refused = balances_of_a_plain_loop()
+    balances, refused = balances_of_a_plain_loop(TRANSFERS, ACCOUNTS, SEED)
     assert cluster.hash("{ledger}:balances") == balances
     assert statistics.counters == {"refused": refused}
     assert (statistics.committed, statistics.tuples) == (-(-TRANSFERS // 40), TRANSFERS)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.waves.wave import Wave
 from coordinator.run import run
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples import word_count
-from state import HashState
 from tests.support.spark.bolts import (
     Numbers,
     Pass,
@@ -144,73 +140,6 @@ def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
 
     assert statistics.waves >= 50
     assert set(contexts.shuffle_files()) <= set(before)
-
-
-def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypatch):
-    released: list[Any] = []
-    release = Wave.release
-
-    def keep(wave):
-        released.append(wave)
-
-    monkeypatch.setattr(Wave, "release", keep)
-    cluster.run(numbers_topology(4, size=2, parallelism=2), max_spout_pending=2)
-
-    assert len(released) == 4
-    assert len(contexts.shuffle_files()) >= 4
-    for wave in released:
-        release(wave)
-
-
-@pytest.mark.parametrize(
-    "commit_group_max", [1, *(pytest.param(size, marks=pytest.mark.nightly) for size in (2, 64)), 7]
-)
-def test_committers_that_read_leave_the_same_state_for_every_group_size(cluster, commit_group_max):
-    statistics = cluster.run(crossing_topology(24), commit_group_max=commit_group_max)
-
-    assert statistics.commit_groups >= 24 // commit_group_max
-    assert cluster.hash("{crossing}:values") == crossed(24)
-
-
-def test_committers_that_read_leave_other_state_without_the_rule_on_reads(cluster, monkeypatch):
-    monkeypatch.setattr("committers.group_commit._reads_anothers_write", lambda *_: False)
-    statistics = cluster.run(crossing_topology(24), commit_group_max=64)
-
-    assert statistics.commit_groups < 24
-    assert cluster.hash("{crossing}:values") != crossed(24)
-
-
-class Crossing(BaseBatchBolt, ICommitter):
-    """Two tasks, each of which keeps one value and reads both."""
-
-    values = HashState("values", value=int)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.total = 0
-
-    def execute(self, tup):
-        self.total += tup["number"]
-
-    def finish_batch(self):
-        own, other = ("a", "b") if self.context.task_index == 0 else ("b", "a")
-        found = self.values.get_many([own, other])
-        self.values.put(own, (3 * (found[own] or 0) + (found[other] or 0) + self.total) % 1_000_003)
-
-
-def crossing_topology(transactions):
-    builder = TransactionalTopologyBuilder("crossing", "numbers", Numbers(transactions), parallelism=2)
-    builder.set_committer_bolt("cross", Crossing(), parallelism=2).all_grouping("numbers")
-    return builder.build()
-
-
-def crossed(transactions, size=8):
-    """What `Crossing` has to leave, transaction by transaction."""
-    a = b = 0
-    for txid in range(1, transactions + 1):
-        total = sum(range((txid - 1) * size, txid * size))
-        a, b = (3 * a + b + total) % 1_000_003, (3 * b + a + total) % 1_000_003
-    return {"a": a, "b": b}
 
 
 def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
