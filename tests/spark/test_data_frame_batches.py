@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import time
-from collections import Counter
 
 import pytest
 from pyspark.sql import SparkSession
@@ -111,18 +110,6 @@ def test_rows_that_join_at_the_end_are_read_by_the_next_run(cluster, session):
     assert cluster.hash(SEEN) == numbers(0, 230)
 
 
-def test_rows_that_join_below_the_position_are_named_at_the_next_start(cluster, session):
-    path = cluster.notes / "table"
-    write(session, path, 100, 200)
-    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 100))
-    cluster.run(made)
-    write(session, path, 0, 7)
-
-    with pytest.raises(SourceError, match="up to 199 100 rows were read, and 107 are there now; what joined there is"):
-        cluster.run(made)
-    assert cluster.hash(SEEN) == numbers(100, 200)
-
-
 def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, session):
     ids = [*range(20), 55]
     made = topology(lambda spark: spark.createDataFrame([(n,) for n in ids], "id int"), ["id"], ColumnRanges("id", 10))
@@ -183,18 +170,19 @@ def test_rows_without_a_value_to_be_cut_by_are_refused(cluster, session):
 
 
 @pytest.mark.parametrize(
-    ("cut", "told"),
+    ("columns", "cut", "told"),
     [
-        (ColumnRanges("m", 10), r"has no column 'm', by which it is cut; it has \['id', 'text'\]"),
-        (ColumnRanges("text", 10), "column 'text' is string, and only integers, dates and timestamps"),
-        (ColumnRanges("id", dt.timedelta(1)), "column 'id' is bigint: give an integer for integers"),
-        (InputFiles(), "does not say which files its rows are from"),
+        ("'1' AS text", ColumnRanges("m", 10), r"has no column 'm', by which it is cut; it has \['n', 'text'\]"),
+        ("'1' AS text", ColumnRanges("text", 10), "column 'text' is string, and only integers, dates and timestamps"),
+        ("1L AS id", ColumnRanges("id", dt.timedelta(1)), "column 'id' is bigint: give an integer for integers"),
+        ("1 AS id, 2 AS id", ColumnRanges("id", 10), "several columns 'id', by which it is cut"),
+        ("1 AS id", InputFiles(), "does not say which files its rows are from"),
     ],
 )
-def test_a_frame_that_cannot_be_cut_so_is_refused_by_name(cluster, session, cut, told):
-    frame = session.range(5).selectExpr("id", "cast(id as string) text")
+def test_a_frame_that_cannot_be_cut_so_is_refused_by_name(cluster, session, columns, cut, told):
+    frame = session.sql(f"SELECT 3 AS n, {columns}")
     with pytest.raises(TopologyError, match=told):
-        cluster.run(topology(frame, ["id"], cut))
+        cluster.run(topology(lambda _: frame, ["n"], cut))
 
 
 def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_next_run(cluster, session):
@@ -266,19 +254,11 @@ def test_a_frame_of_rows_that_is_lost_or_altered_fails_its_attempt_and_not_the_a
     assert cluster.hash(SEEN) == numbers(0, 300)
 
 
-class Lengths(BaseBatchBolt, ICommitter):
-    """Counts rows by the length of their text."""
-
-    seen = HashState("seen", value=int)
-
-    def prepare(self, conf, context, collector, attempt):
-        self.count: Counter[str] = Counter()
+class Lengths(Keep):
+    """Keeps how long each text is."""
 
     def execute(self, tup):
-        self.count[str(len(tup["text"]))] += 1
-
-    def finish_batch(self):
-        self.seen.increment_many(self.count)
+        self.values.append(str(len(tup["text"])))
 
 
 def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
@@ -288,11 +268,7 @@ def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
     text = SparkSession(context).range(0, 4000, 1, 2).selectExpr("id", f"concat({hashes}) AS text")
     with pytest.raises(Exception, match="maxResultSize"):
         text.collect()
-    builder = TransactionalTopologyBuilder(
-        "frames", "rows", DataFrameBatches(text, ["text"], ColumnRanges("id", 2000)), parallelism=2
-    )
-    builder.set_committer_bolt("lengths", Lengths(), parallelism=2).fields_grouping("rows", ["text"])
-    assert cluster.run(builder.build()).tuples == 4000
+    assert cluster.run(topology(text, ["text"], ColumnRanges("id", 2000), keep=Lengths())).tuples == 4000
     assert cluster.hash(SEEN) == {"1152": 4000}
 
 
@@ -316,24 +292,18 @@ def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zo
     assert cluster.hash(SEEN) == {repr({"at": each, "all": [each], "by": {each: {"in": each}}}): 1 for each in expected}
 
 
+NOT_IN_PYTHON = "a row of the DataFrame holds a value that Python cannot have"
+
+
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        (
-            "timestamp_micros(9000000000000000000L) AS at",
-            "a row of the DataFrame holds a value that Python cannot have",
-        ),
-        ("date_from_unix_date(99999999) AS at", "a row of the DataFrame holds a value that Python cannot have"),
+        ("timestamp_micros(9000000000000000000L) AS at", NOT_IN_PYTHON),
+        ("date_from_unix_date(99999999) AS at", NOT_IN_PYTHON),
         ("interval 1 day AS at", "column 'at' of the DataFrame holds interval day, which a tuple cannot carry"),
         ("array(interval 1 month) AS at", "column 'at' of the DataFrame holds interval month, which a tuple"),
-        (
-            "map(array(1), 2) AS at",
-            "column 'at' of the DataFrame holds map<array<int>,int>, which a tuple",
-        ),
-        (
-            "cast(X'ff' AS string) AS at",
-            r"a row of the DataFrame holds a text that is not UTF-8, .* option\('encoding'",
-        ),
+        ("map(array(1), 2) AS at", "column 'at' of the DataFrame holds map<array<int>,int>, which a tuple"),
+        ("cast(X'ff' AS string) AS at", r"the DataFrame holds a text that is not UTF-8, .* option\('encoding'"),
         ("array(NULL, cast(X'ff' AS string)) AS at", "a row of the DataFrame holds a text that is not UTF-8"),
         ("named_struct('a', 1, 'a', 2) AS at", "give each field of a struct its own name"),
         ("1 AS at, 2 AS at", r"the DataFrame has more than one column 'at' in \['id', 'at', 'at'\], as after a join"),
@@ -344,9 +314,3 @@ def test_what_a_tuple_cannot_carry_of_a_frame_is_refused_by_name(cluster, sessio
     frame = session.sql(f"SELECT 1L AS id, {columns}")
     with pytest.raises(SourceError, match=told):
         cluster.run(topology(lambda _: frame, ["at"], ColumnRanges("id", 10)))
-
-
-def test_a_frame_with_the_column_it_is_cut_by_twice_is_refused(cluster, session):
-    frame = session.sql("SELECT 1 AS id, 2 AS id, 3 AS n")
-    with pytest.raises(TopologyError, match="several columns 'id', by which it is cut"):
-        cluster.run(topology(lambda _: frame, ["n"], ColumnRanges("id", 10)))
