@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 from committers.committer import ICommitter
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import ComponentGraph, Topology
@@ -138,6 +139,13 @@ def build(*bolts: tuple[Any, ...], spout: Any = None, spout_tasks: int = 1, acke
         for source in heard:
             declarer.shuffle_grouping(source)
     return builder.build()
+
+
+def layout(made: Plan) -> list[list[str]]:
+    """Stages as lists of component ids, one for each task that is not chained to another."""
+    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
+    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
+    return [[name[task] for task in stage.tasks] for stage in made.stages]
 
 
 def plan(topology: Topology, *, is_chained: bool = False) -> Plan:

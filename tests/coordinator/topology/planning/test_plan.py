@@ -11,19 +11,12 @@ from coordinated_bolt.transport.edges import DRIVER
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import make_plan
 from state.errors import TopologyError
-from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, plan
+from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, layout, plan
 
 
 def stage_of(made, task_id):
     """Index of the stage a task runs in."""
     return next(index for index, stage in enumerate(made.stages) if task_id in stage.tasks)
-
-
-def layout(made):
-    """Stages as lists of component ids, one for each task."""
-    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
-    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
-    return [[name[task] for task in stage.tasks] for stage in made.stages]
 
 
 def committing(made):
