@@ -10,16 +10,12 @@ from functools import partial
 
 import pytest
 
-from benchmarks import transfers
 from coordinator.exactly_once import exactly_once
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.start import start
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import EngineError, TopologyError, UserCodeError
-from state.kinds.handles import declared_states
-from state.redis_admin.snapshots import snapshot
 from tests.support.scenarios.on_servers import assert_folds_are_left
 from tests.support.spark.bolts import Store, exact_counts, exact_sums, notes, numbers_topology
 from tests.support.spark.connect_server import ConnectServer
@@ -50,19 +46,6 @@ def test_the_words_of_storm_are_counted_in_the_session_of_a_user_which_is_left_a
     finally:
         session.client.release_session()
         session.client.close()
-
-
-@pytest.mark.nightly
-def test_committers_that_read_are_given_what_is_committed(cluster):
-    topology = transfers.topology(transfers=120, accounts=7, transfers_per_batch=20)
-    statistics = cluster.run(topology)
-
-    handles = list(declared_states(transfers.KeepBalances).values())
-    with LocalCluster(seed=1) as local:
-        expected = local.submit(topology)
-        expected.run_until_idle()
-        assert snapshot(cluster.client, topology.topology_id, handles) == expected.snapshot()
-    assert statistics.committed == 6
 
 
 @pytest.mark.nightly

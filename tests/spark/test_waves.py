@@ -10,17 +10,11 @@ from pyspark.sql import SparkSession
 
 from coordinator.engines.waves.wave import Wave
 from coordinator.run import run
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples import word_count
 from tests.support.spark.bolts import (
-    Numbers,
-    Pass,
-    Store,
     exact_counts,
     exact_sums,
-    note,
-    notes,
     numbers_topology,
 )
 
@@ -71,67 +65,6 @@ def test_jobs_are_described_by_topology_wave_and_txids(cluster, tmp_path):
     store = cluster.context._jsc.sc().statusStore()
     described = [store.job(before + number).description().get() for number in range(2)]
     assert described == ["word_count: wave 1, txids 1..3, processing", "word_count: wave 1, txids 1..3, commit"]
-
-
-class NotingWork(Pass):
-    """Notes when it is done with an attempt."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def finish_batch(self):
-        note(self.path, "processed", str(self.attempt))
-
-
-class NotingStore(Store):
-    """Notes every call."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        note(self.path, "prepare", str(attempt))
-
-    def execute(self, tup):
-        super().execute(tup)
-        note(self.path, "execute", str(tup.attempt))
-
-    def finish_batch(self):
-        super().finish_batch()
-        note(self.path, "finish", str(self.attempt))
-
-
-def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
-    path, transactions = cluster.notes / "calls", 12
-    commit = Wave.commit
-
-    def noting_commit(wave, attempts, **named):
-        note(path, "id", *map(str, attempts))
-        return commit(wave, attempts, **named)
-
-    monkeypatch.setattr(Wave, "commit", noting_commit)
-    builder = TransactionalTopologyBuilder("numbers", "numbers", Numbers(transactions), parallelism=2)
-    builder.set_bolt("aside", NotingWork(path), parallelism=2).shuffle_grouping("numbers")  # nobody listens to it
-    builder.set_bolt("work", NotingWork(path), parallelism=2).shuffle_grouping("numbers")
-    store = builder.set_committer_bolt("store", NotingStore(path), parallelism=2)
-    store.fields_grouping("work", ["number"])
-    cluster.run(builder.build(), max_spout_pending=8, early_commit=False)
-
-    processed: dict[str, int] = defaultdict(int)
-    has_id: set[str] = set()
-    finished: list[str] = []
-    for call, *attempts in notes(path):
-        if call == "processed":
-            processed[attempts[0]] += 1
-        elif call == "id":
-            has_id.update(attempts)
-        else:
-            assert attempts[0] in has_id
-            assert processed[attempts[0]] == 4  # two bolts of two tasks
-            finished += attempts if call == "finish" else []
-    assert len(finished) == 2 * transactions
-    assert cluster.hash("{numbers}:counts") == exact_counts(transactions)
 
 
 def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):

@@ -29,8 +29,6 @@ def script(tup, collector, *, basic):
             raise FailedException("no")
         case "fail":
             raise FailedException("no")
-        case "raise":
-            raise KeyError("oops")
 
 
 class Basic(BaseBasicBolt):
@@ -67,12 +65,8 @@ class Rich(BaseRichBolt):
             case "fail twice":
                 self.collector.fail(tup)
                 raise FailedException("again")
-            case "ack twice":
-                self.collector.ack(tup)
-                self.collector.ack(tup)
         script(tup, self.collector, basic=False)
-        if tup["value"] != "keep":
-            self.collector.ack(tup)
+        self.collector.ack(tup)
 
     def cleanup(self):
         Calls.log.append(("cleanup",))
@@ -146,31 +140,6 @@ def test_a_failed_exception_fails_the_tuple_at_once_and_the_run_goes_on(bolt):
     assert sent[-1].kind is MessageKind.ACK
 
 
-@both
-def test_any_other_exception_says_component_task_and_tuple(bolt):
-    task, sent = make(bolt)
-    end_on(task.start())
-    with pytest.raises(UserCodeError) as caught:
-        end_on(task.receive(given("raise")))
-    error = caught.value
-    assert (error.component_id, error.task_index, error.attempt) == ("bolt", 0, "")
-    assert error.tuple_text == "Tuple(source/default: value='raise')"
-    assert "KeyError: 'oops'" in error.traceback_text
-    assert str(error).startswith("component 'bolt', task 0, at tuple Tuple(source/default: value='raise') raised:\n")
-    assert sent == []
-
-
-def test_a_rich_bolt_may_keep_a_tuple_and_ack_it_later():
-    task, sent = make(Rich())
-    end_on(task.start())
-    end_on(task.receive(given("keep")))
-    assert sent == []
-    (_, (_, kept)) = Calls.take()
-    end_on(task.receive(given("pass", root=8)))
-    task.collector.ack(kept)
-    assert sent[-1] == Message(10, ACKER, MessageKind.ACK, (7, 70))
-
-
 def test_a_failed_exception_after_an_ack_comes_too_late():
     task, _ = make(Rich())
     end_on(task.start())
@@ -183,13 +152,6 @@ def test_a_failed_exception_after_a_fail_changes_nothing():
     end_on(task.start())
     end_on(task.receive(given("fail twice")))
     assert sent == [tree_message(MessageKind.FAIL, 10, ACKER, 7)]
-
-
-def test_acking_twice_is_the_users_mistake_and_ends_the_run():
-    task, _ = make(Rich())
-    end_on(task.start())
-    with pytest.raises(UserCodeError, match="cannot be acked: it was already acked; ack or fail a tuple only once"):
-        end_on(task.receive(given("ack twice")))
 
 
 def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():

@@ -83,7 +83,8 @@ class Task:
         self.sent: list[Message] = []
         self.observer = Ends()
         outbox = message_outbox(10, (ACKER,), self.sent.append)
-        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), Meter(observer=self.observer))
+        self.meter = Meter(observer=self.observer)
+        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), self.meter)
         end_on(self.task.start())
 
     def begin(self, value, roots=None, source=1):
@@ -189,6 +190,7 @@ def test_tuples_for_bolts_outside_are_in_the_tree_and_their_edges_go_with_the_ac
         task.coord(source, tuple_count, roots={ROOT: 1000 + source, 8: 2000 + source})
     coords, acks = task.take(COORD), task.take(ACK)
     assert {message.target for message in coords} == {21, 22}  # nobody outside is told a count
+    assert task.meter.metrics.work.transferred == {"default": 4}
     sent = {root: edges_of(coords, root) ^ edges_of(outside, root) for root in (ROOT, 8)}
     assert [m.payload for m in acks] == [(ROOT, 1001 ^ 1002 ^ sent[ROOT]), (8, 2001 ^ 2002 ^ sent[8])]
 

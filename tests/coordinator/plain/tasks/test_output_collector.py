@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
+from coordinated_bolt.streams.groupings import AllGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.watching.task_observer import HookObserver, Meter
@@ -193,22 +193,6 @@ def test_what_could_not_be_sent_is_no_edge():
     with pytest.raises(OSError, match="no way to 22"):
         collector.emit(["x"], anchor)
     assert anchor.ack_value == roots_of(sent[0])[7]
-
-
-class Refusing(CustomGrouping):
-    def choose_tasks(self, values):
-        if values == ("bad",):
-            raise LookupError("cannot choose")
-        return [0]
-
-
-def test_jstorm_an_emit_that_fails_raises_where_the_bolt_sees_it():
-    collector, sent = make(grouping=Refusing())
-    anchor = tup({7: 70})
-    with pytest.raises(LookupError, match="cannot choose"):
-        collector.emit(["bad"], anchor)
-    assert sent == []
-    assert collector.emit(["good"], anchor) == [21]
 
 
 def test_choices_go_on_over_the_life_of_the_task_and_differ_with_the_seed():
