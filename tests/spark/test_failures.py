@@ -45,6 +45,12 @@ def only_lower_ones(txid):
     return exact_counts(txid - 1)
 
 
+def crashes(caplog) -> list[int]:
+    """Sizes of the waves that crashed."""
+    found = (re.match(r"wave \d+ of (\d+) attempts? crashed", message) for message in caplog.messages)
+    return [int(match[1]) for match in found if match]
+
+
 @EITHER_ENGINE
 def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are_committed(cluster):
     with pytest.raises(UserCodeError) as caught:
@@ -54,34 +60,38 @@ def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are
     assert (error.component_id, error.attempt.partition(":")[0]) == ("work", str(BAD))
     assert error.task_index in (0, 1)
     assert error.tuple_text == f"Tuple(numbers/default: number={BAD_NUMBER})"
-    assert "in break_down" in error.traceback_text
+    assert f'File "{mishaps.__file__}", line ' in error.traceback_text
+    assert ".zip" not in error.traceback_text
     assert error.traceback_text.rstrip().endswith("ValueError: cannot work with it")
     for part in ("component 'work'", f"task {error.task_index}", error.attempt, f"number={BAD_NUMBER}", "Traceback"):
         assert part in str(error)
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
+    fixed = cluster.run(numbers_topology(TRANSACTIONS))
+    assert fixed.committed == TRANSACTIONS - BAD + 1
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
 
 @in_both_modes
-@pytest.mark.parametrize("commit_group_max", [pytest.param(1, marks=pytest.mark.nightly), 64])
-def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed(
-    cluster, commit_group_max, early_commit
+@pytest.mark.parametrize(
+    ("bolts", "culprit", "cause"),
+    [
+        ({"work": AtNumber(end_process, BAD_NUMBER)}, "work", "SystemExit: I have had enough"),
+        ({"work": AtNumber(interrupt, BAD_NUMBER)}, "work", "KeyboardInterrupt: not a person"),
+        ({"store": InStore(end_process, BAD)}, "store", "SystemExit: I have had enough"),
+        ({"store": InStore(break_down, BAD)}, "store", "ValueError: cannot work with it"),
+    ],
+    ids=["exit", "interrupt", "exit in a committer", "error in a committer"],
+)
+def test_whoever_raises_or_ends_his_process_is_named_at_once_and_all_lower_txids_are_committed(
+    cluster, caplog, bolts, culprit, cause, early_commit
 ):
-    topology = numbers_topology(TRANSACTIONS, store=InStore(break_down, BAD))
-    with pytest.raises(UserCodeError, match="ValueError: cannot work with it") as caught:
-        cluster.run(topology, commit_group_max=commit_group_max, early_commit=early_commit)
+    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(UserCodeError, match=cause) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, **bolts), early_commit=early_commit)
 
-    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == ("store", str(BAD))
+    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (culprit, str(BAD))
+    assert crashes(caplog) == []
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
-
-
-@EITHER_ENGINE
-def test_after_the_error_is_fixed_a_new_run_goes_on_at_its_txid(cluster):
-    with pytest.raises(UserCodeError):
-        cluster.run(numbers_topology(TRANSACTIONS, work=AtNumber(break_down, BAD_NUMBER)))
-    statistics = cluster.run(numbers_topology(TRANSACTIONS))
-
-    assert statistics.committed == TRANSACTIONS - BAD + 1
-    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
 @EITHER_ENGINE
@@ -112,52 +122,27 @@ def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog)
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
-def crashes(caplog) -> list[int]:
-    """Sizes of the waves that crashed."""
-    found = (re.match(r"wave \d+ of (\d+) attempts? crashed", message) for message in caplog.messages)
-    return [int(match[1]) for match in found if match]
-
-
 @pytest.mark.every_spark
-def test_a_worker_that_is_killed_has_its_wave_halved(cluster, caplog):
-    work = AtNumber(kill_worker, BAD_NUMBER, cluster.notes / "killed")
+@pytest.mark.parametrize("phase", ["processing", "commit"])
+def test_a_worker_that_is_killed_has_its_wave_halved_and_that_counts_against_no_attempt(cluster, caplog, phase):
+    marker = cluster.notes / "killed"
+    work = AtNumber(kill_worker, BAD_NUMBER, marker) if phase == "processing" else None
+    store = InStore(kill_worker, BAD, marker) if phase == "commit" else None
+    topology = numbers_topology(TRANSACTIONS, work=work, store=store)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work), max_spout_pending=2 * TRANSACTIONS)
+        statistics = cluster.run(topology, max_spout_pending=2 * TRANSACTIONS, max_attempts=1)
 
     assert crashes(caplog) == [TRANSACTIONS]
     assert statistics.waves == 3  # all six, then three and three
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
-def test_a_worker_that_is_killed_in_the_commit_phase_has_it_done_again(cluster, caplog):
+def test_a_worker_that_is_killed_in_a_commit_job_has_it_done_again(cluster, caplog):
     store = InStore(kill_worker, BAD, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(numbers_topology(TRANSACTIONS, store=store), early_commit=False)
 
     assert sum("commit phase of" in message for message in caplog.messages) == 1
-    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
-
-
-def test_a_worker_that_is_killed_in_an_early_commit_phase_has_its_wave_halved(cluster, caplog):
-    store = InStore(kill_worker, BAD, cluster.notes / "killed")
-    with caplog.at_level(logging.WARNING, logger="txbatch"):
-        cluster.run(numbers_topology(TRANSACTIONS, store=store), max_spout_pending=2 * TRANSACTIONS)
-
-    assert crashes(caplog) == [TRANSACTIONS]
-    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
-
-
-@pytest.mark.parametrize("phase", ["processing", "commit"])
-def test_a_crash_of_several_attempts_counts_against_none_of_them(cluster, phase):
-    marker = cluster.notes / "killed"
-    bolts = (
-        {"work": AtNumber(kill_worker, BAD_NUMBER, marker)}
-        if phase == "processing"
-        else {"store": InStore(kill_worker, BAD, marker)}
-    )
-    cluster.run(numbers_topology(TRANSACTIONS, **bolts), max_spout_pending=2 * TRANSACTIONS, max_attempts=1)
-
-    assert marker.exists()
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
@@ -181,35 +166,6 @@ def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_com
     assert (caught.value.txid, caught.value.attempt_count) == (BAD, 5)
     assert str(BAD) in str(caught.value)
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
-
-
-@pytest.mark.parametrize(
-    ("bolts", "culprit", "cause"),
-    [
-        ({"work": AtNumber(end_process, BAD_NUMBER)}, "work", "SystemExit: I have had enough"),
-        ({"work": AtNumber(interrupt, BAD_NUMBER)}, "work", "KeyboardInterrupt: not a person"),
-        ({"store": InStore(end_process, BAD)}, "store", "SystemExit: I have had enough"),
-    ],
-    ids=["exit", "interrupt", "exit in a committer"],
-)
-def test_a_bolt_that_ends_its_process_is_named_at_once_and_all_lower_txids_are_committed(
-    cluster, caplog, bolts, culprit, cause
-):
-    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(UserCodeError, match=cause) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, **bolts))
-
-    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (culprit, str(BAD))
-    assert crashes(caplog) == []
-    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
-
-
-@EITHER_ENGINE
-def test_the_users_error_shows_the_file_it_was_written_in(cluster):
-    with pytest.raises(UserCodeError) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, work=AtNumber(break_down, BAD_NUMBER)))
-
-    assert f'File "{mishaps.__file__}", line ' in caught.value.traceback_text
-    assert ".zip" not in caught.value.traceback_text
 
 
 @EITHER_ENGINE

@@ -18,7 +18,7 @@ def test_a_run_with_nothing_to_do_is_done_without_spark_and_one_with_more_to_do_
     done = run(numbers_topology(2), **elsewhere)
     assert (done.committed, done.last_txid) == (0, 2)
     assert not [step for step in steps if "Spark" in step]
-    with pytest.raises(TopologyError, match="is running in this process, .* and pass it to both runs as spark="):
+    with pytest.raises(TopologyError, match=r"is running in this process, .* and pass it to both runs as spark="):
         run(numbers_topology(3), **elsewhere)
     assert cluster.run(numbers_topology(3)).committed == 1
     assert cluster.hash("{numbers}:counts") == exact_counts(3)
