@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import re
-import signal
 
 import pytest
 import redis
@@ -16,11 +14,12 @@ from coordinator.run import run
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import EngineError, ReplayLimitError, UserCodeError
 from tests.support.spark import mishaps
-from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
+from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology
 from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.mishaps import (
     AtNumber,
     InStore,
+    Mishap,
     break_down,
     end_process,
     fail,
@@ -74,22 +73,22 @@ def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are
 
 @in_both_modes
 @pytest.mark.parametrize(
-    ("bolts", "culprit", "cause"),
+    ("bolt", "cause"),
     [
-        ({"work": AtNumber(end_process, BAD_NUMBER)}, "work", "SystemExit: I have had enough"),
-        ({"work": AtNumber(interrupt, BAD_NUMBER)}, "work", "KeyboardInterrupt: not a person"),
-        ({"store": InStore(end_process, BAD)}, "store", "SystemExit: I have had enough"),
-        ({"store": InStore(break_down, BAD)}, "store", "ValueError: cannot work with it"),
+        ({"work": AtNumber(end_process, BAD_NUMBER)}, "SystemExit: I have had enough"),
+        ({"work": AtNumber(interrupt, BAD_NUMBER)}, "KeyboardInterrupt: not a person"),
+        ({"store": InStore(end_process, BAD)}, "SystemExit: I have had enough"),
+        ({"store": InStore(break_down, BAD)}, "ValueError: cannot work with it"),
     ],
     ids=["exit", "interrupt", "exit in a committer", "error in a committer"],
 )
 def test_whoever_raises_or_ends_his_process_is_named_at_once_and_all_lower_txids_are_committed(
-    cluster, caplog, bolts, culprit, cause, early_commit
+    cluster, caplog, bolt, cause, early_commit
 ):
     with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(UserCodeError, match=cause) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, **bolts), early_commit=early_commit)
+        cluster.run(numbers_topology(TRANSACTIONS, **bolt), early_commit=early_commit)
 
-    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (culprit, str(BAD))
+    assert ([caught.value.component_id], caught.value.attempt.partition(":")[0]) == ([*bolt], str(BAD))
     assert crashes(caplog) == []
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
@@ -122,8 +121,7 @@ def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog)
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
-@pytest.mark.every_spark
-@pytest.mark.parametrize("phase", ["processing", "commit"])
+@pytest.mark.parametrize("phase", [pytest.param("processing", marks=pytest.mark.every_spark), "commit"])
 def test_a_worker_that_is_killed_has_its_wave_halved_and_that_counts_against_no_attempt(cluster, caplog, phase):
     marker = cluster.notes / "killed"
     work = AtNumber(kill_worker, BAD_NUMBER, marker) if phase == "processing" else None
@@ -240,11 +238,8 @@ def test_an_application_that_is_stopped_under_a_run_is_told(contexts, redis_back
         contexts.close()
 
 
-class DrawingAndKilling(Pass):
-    """Shifts all numbers by what it draws, and kills its worker in the middle of a batch, once."""
-
-    def __init__(self, number, marker):
-        self.number, self.marker = number, str(marker)
+class Drawing(Mishap, Pass):
+    """Shifts all numbers by what it draws; it happens in the middle of a batch."""
 
     def prepare(self, conf, context, collector, attempt):
         super().prepare(conf, context, collector, attempt)
@@ -252,13 +247,12 @@ class DrawingAndKilling(Pass):
 
     def execute(self, tup):
         self.collector.emit([tup["number"] + self.shift])
-        if tup["number"] == self.number and once(self.marker):
-            os.kill(os.getpid(), signal.SIGKILL)
+        self.passes(tup["number"])
 
 
 def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster_that_retries, caplog):
     cluster = cluster_that_retries
-    work = DrawingAndKilling(BAD_NUMBER, cluster.notes / "killed")
+    work = Drawing(kill_worker, BAD_NUMBER, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work))
 

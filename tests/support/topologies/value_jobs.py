@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from committers.committer import ICommitter
@@ -164,7 +165,7 @@ def numerals():
 
 
 class Misuse(BaseBatchBolt, ICommitter):
-    """Does one wrong thing in its second transaction; what is wrong is said by its name."""
+    """Does one wrong thing in its second transaction."""
 
     output_fields = ("first", "second")
     counts = HashState("counts", value=int)
@@ -173,41 +174,27 @@ class Misuse(BaseBatchBolt, ICommitter):
         self.wrong = wrong
 
     def execute(self, tup):
-        if tup["number"] == 1:
-            getattr(self, f"execute_{self.wrong}", list)()
+        if tup["number"] == 1 and self.wrong in IN_EXECUTE:
+            IN_EXECUTE[self.wrong](self)
 
     def finish_batch(self):
-        if self.attempt.txid == 2:
-            getattr(self, f"finish_{self.wrong}", list)()
-
-    def execute_emit_object(self):
-        self.collector.emit(["good", [Misuse]])
-
-    def execute_emit_all_bytearray(self):
-        self.collector.emit_all([["good", "good"], ["good", bytearray(b"x")]])
-
-    def execute_emit_text(self):
-        self.collector.emit(["good", "half a pair: \ud800"])
-
-    def finish_emit_mapping(self):
-        self.collector.emit({"first": 1, "second": 2})  # type: ignore[arg-type]
-
-    def execute_count_float(self):
-        self.context.count("seen", 2.5)  # type: ignore[arg-type]
-
-    def execute_count_name(self):
-        self.context.count(5)  # type: ignore[arg-type]
-
-    def execute_count_past_the_guard(self):
-        self.context.counters["seen"] = 2.5  # type: ignore[assignment]
-
-    def finish_increment_float(self):
-        self.counts.increment("a", 2.5)  # type: ignore[arg-type]
-
-    def finish_increment_field(self):
-        self.counts.increment(2.5)  # type: ignore[arg-type]
+        if self.attempt.txid == 2 and self.wrong in IN_FINISH_BATCH:
+            IN_FINISH_BATCH[self.wrong](self)
 
 
+IN_EXECUTE: dict[str, Callable[[Any], object]] = {
+    "emit_object": lambda self: self.collector.emit(["good", [Misuse]]),
+    "emit_all_bytearray": lambda self: self.collector.emit_all([["good", "good"], ["good", bytearray(b"x")]]),
+    "emit_text": lambda self: self.collector.emit(["good", "half a pair: \ud800"]),
+    "count_float": lambda self: self.context.count("seen", 2.5),
+    "count_name": lambda self: self.context.count(5),
+    "count_past_the_guard": lambda self: self.context.counters.update(seen=2.5),
+}
+IN_FINISH_BATCH: dict[str, Callable[[Any], object]] = {
+    "emit_mapping": lambda self: self.collector.emit({"first": 1, "second": 2}),
+    "increment_float": lambda self: self.counts.increment("a", 2.5),
+    "increment_field": lambda self: self.counts.increment(2.5),
+}
 MISUSES = {
     "emit_object": [
         "component 'misuse' emitted ['good', [<class ",
