@@ -9,7 +9,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
 from state.kinds.handles import declared_states
-from tests.support.spark.bolts import NumberEmitter, Numbers, Store
+from tests.support.spark.bolts import Numbers, Store
 
 TRANSACTIONS, SIZE = 6, 8
 NUMBERS = range(TRANSACTIONS * SIZE)
@@ -125,16 +125,3 @@ class Join(BaseBatchBolt):
 
     def finish_batch(self):
         self.collector.emit([self.attempt.txid, self.from_committer * 1_000_000 + self.from_bolt])
-
-
-class SparseEmitter(NumberEmitter):
-    def emit_batch(self, attempt, metadata, collector):
-        if attempt.txid % 3 == 0:
-            super().emit_batch(attempt, metadata, collector)
-
-
-class Sparse(Numbers):
-    """Most of its transactions are empty."""
-
-    def get_emitter(self, conf, context):
-        return SparseEmitter(context)
