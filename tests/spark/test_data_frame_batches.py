@@ -9,13 +9,12 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import FailedException, SourceError, TopologyError
 from tests.spark.conftest import Cluster
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import once
 from tests.support.spark.faults import OneFrame, tasks_of
 
@@ -24,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 SEEN = "{frames}:seen"
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     """Counts each value, and fails its first attempt at one transaction."""
 
     seen = HashState("seen", value=int)
@@ -32,17 +31,14 @@ class Keep(BaseBatchBolt, ICommitter):
     def __init__(self, fail_once="", fail_at=0):
         self.fail_once, self.fail_at = fail_once, fail_at
 
-    def prepare(self, conf, context, collector, attempt):
-        self.values, self.txid = [], attempt.txid
-
-    def execute(self, tup):
-        self.values.append(str(tup[0]))
-
     def finish_batch(self):
-        if self.txid == self.fail_at and once(self.fail_once):
+        if self.attempt.txid == self.fail_at and once(self.fail_once):
             raise FailedException("asked for once")
-        for value in self.values:
-            self.seen.increment(value, 1)
+        for tup in self.tuples:
+            self.seen.increment(self.shown(tup[0]), 1)
+
+    def shown(self, value):
+        return str(value)
 
 
 def topology(source, columns, cut, *, parallelism=2, keep=None):
@@ -255,10 +251,10 @@ def test_a_frame_of_rows_that_is_lost_or_altered_fails_its_attempt_and_not_the_a
 
 
 class Lengths(Keep):
-    """Keeps how long each text is."""
+    """Counts texts by their length."""
 
-    def execute(self, tup):
-        self.values.append(str(len(tup["text"])))
+    def shown(self, value):
+        return str(len(value))
 
 
 def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
@@ -275,8 +271,8 @@ def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
 class Shown(Keep):
     """Keeps what each value is to Python."""
 
-    def execute(self, tup):
-        self.values.append(repr(tup[0]))
+    def shown(self, value):
+        return repr(value)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])

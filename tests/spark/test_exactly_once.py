@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.exactly_once import exactly_once
 from coordinator.sources.micro_batches import MicroBatches
@@ -19,6 +18,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from examples.streaming_bridge import topology
 from state import HashState
 from state.errors import TopologyError
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -179,20 +179,14 @@ def test_a_column_that_the_rows_lack_is_named(clicks, sinks):
         clicks.run(sinks[-1])
 
 
-class Totals(BaseBatchBolt, ICommitter):
+class Totals(Collecting):
     """Keeps what the query has added up."""
 
     totals = HashState("totals", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.mine: dict[str, int] = {}
-
-    def execute(self, tup):
-        self.mine[tup["page"]] = tup["clicks"]
-
     def finish_batch(self):
-        for page, clicks in self.mine.items():
-            self.totals.put(page, clicks)
+        for tup in self.tuples:
+            self.totals.put(tup["page"], tup["clicks"])
 
 
 def test_a_query_that_adds_up_by_itself_goes_through_the_bridge_too(clicks, sinks):

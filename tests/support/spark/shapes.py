@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
 from state.kinds.handles import declared_states
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import Numbers, Store
 
 TRANSACTIONS, SIZE = 6, 8
@@ -37,19 +37,13 @@ class Sorting(BaseBatchBolt):
         self.collector.emit_direct(tasks[number % len(tasks)], [number], "named")
 
 
-class Seen(BaseBatchBolt, ICommitter):
+class Seen(Collecting):
     """Counts "<stream> <number> <task>" in the one state that a subclass declares."""
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.seen: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.seen[f"{tup.stream_id} {tup['number']} {self.context.task_index}"] += 1
 
     def finish_batch(self):
         (name,) = declared_states(type(self))
-        getattr(self, name).increment_many(self.seen)
+        task = self.context.task_index
+        getattr(self, name).increment_many(Counter(f"{tup.stream_id} {tup['number']} {task}" for tup in self.tuples))
 
 
 class SeenOnStreams(Seen):
@@ -90,20 +84,13 @@ class Double(BaseBatchBolt):
         self.collector.emit([tup["txid"], 2 * tup["total"]])
 
 
-class Last(BaseBatchBolt, ICommitter):
+class Last(Collecting):
     doubled = HashState("doubled", value=int, field=int)
     order = ListState("order", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.found: dict[int, int] = {}
-
-    def execute(self, tup):
-        self.found[tup["txid"]] = tup["total"]
-
     def finish_batch(self):
-        for txid, total in self.found.items():
-            self.doubled.put(txid, total)
+        for tup in self.tuples:
+            self.doubled.put(tup["txid"], tup["total"])
         if self.context.task_index == 0:
             self.order.append(self.attempt.txid)
 

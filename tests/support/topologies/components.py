@@ -13,6 +13,7 @@ from coordinator.topology.building.topology import ComponentGraph, Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import Plan, make_plan
 from state import HashState
+from tests.support.runs.collecting import Collecting
 
 
 def shape_of(topology: ComponentGraph) -> list[str]:
@@ -92,30 +93,16 @@ class Commit(Sink, ICommitter):
     output_fields = ("line", "number")
 
 
-class Gathers(BaseBatchBolt, ICommitter):
-    """A committer that has all tuples of its batch when it finishes it, which is left to subclasses."""
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.tuples: list[Any] = []
-
-    def execute(self, tup):
-        self.tuples.append(tup)
+Gathers = Collecting
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Collecting):
     """A committer that counts its tuples."""
 
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.lines: list[str] = []
-
-    def execute(self, tup):
-        self.lines.append(tup["line"])
-
     def finish_batch(self):
-        for line in self.lines:
+        for line in self.column("line"):
             self.counts.increment(line)
 
 

@@ -13,6 +13,7 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SetState, ValueState
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import note
 
 
@@ -50,19 +51,13 @@ class Grow(BaseBatchBolt):
         self.by_name.clear()
 
 
-class KeepSeen(BaseBatchBolt, ICommitter):
+class KeepSeen(Collecting):
     """Keeps the text of each tuple, in order."""
 
     seen = ListState("seen", value=str)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.texts: list[str] = []
-
-    def execute(self, tup):
-        self.texts.append(repr(list(tup)))
-
     def finish_batch(self):
-        self.seen.extend(self.texts)
+        self.seen.extend(repr(list(tup)) for tup in self.tuples)
 
 
 def growing(count):
@@ -79,19 +74,13 @@ def grown(count):
     return [repr([items, {"all": items}, (len(items), items)]) for items in lists]
 
 
-class CountOn(BaseBatchBolt, ICommitter):
+class CountOn(Collecting):
     """Reads a count, and writes it back one higher for every tuple: right only if one task has all of a key."""
 
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.keys: list[str] = []
-
-    def execute(self, tup):
-        self.keys.append(tup["name"])
-
     def finish_batch(self):
-        for key in self.keys:
+        for key in self.column("name"):
             self.counts.put(key, (self.counts.get(key) or 0) + 1)
 
 
