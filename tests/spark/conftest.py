@@ -22,20 +22,16 @@ from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from tests.conftest import Backend
 
-WITH_OTHER_CONTEXTS = ("cluster_that_retries", "cluster_of_fresh_workers")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts tests that share a context next to each other: a new one takes seconds, and its workers begin cold."""
     places = [place for place, item in enumerate(items) if Path(__file__).parent in item.path.parents]
-    for place, item in zip(places, sorted((items[place] for place in places), key=_context_of), strict=True):
+    for place, item in zip(places, sorted((items[place] for place in places), key=_has_another_context), strict=True):
         items[place] = item
 
 
-def _context_of(item: pytest.Item) -> int:
-    """0 for the common context, otherwise the place of the fixture that opens another one."""
-    asked = getattr(item, "fixturenames", ())
-    return next((place for place, name in enumerate(WITH_OTHER_CONTEXTS, start=1) if name in asked), 0)
+def _has_another_context(item: pytest.Item) -> bool:
+    return "cluster_that_retries" in getattr(item, "fixturenames", ())
 
 
 class Contexts:
@@ -113,14 +109,6 @@ def cluster(request: pytest.FixtureRequest, contexts: Contexts, redis_backend: B
     """local[2] with our own settings; by `EITHER_ENGINE` a test runs once more without Spark."""
     assert redis_backend.url is not None
     context = None if getattr(request, "param", "spark") == "local" else contexts.open()
-    return Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
-
-
-@pytest.fixture
-def cluster_of_fresh_workers(contexts: Contexts, redis_backend: Backend, tmp_path: Path) -> Cluster:
-    """local[2] where every Spark task has a Python worker of its own, so that what is patched there is gone after."""
-    assert redis_backend.url is not None
-    context = contexts.open(spark__python__worker__reuse="false")
     return Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
 
 

@@ -95,17 +95,6 @@ def test_dates_and_timestamps_are_cut_by_periods(cluster, session, sql, width):
     assert found.committed in (6, 7)
 
 
-def test_rows_that_join_at_the_end_are_read_by_the_next_run(cluster, session):
-    path = cluster.notes / "table"
-    write(session, path, 0, 150)
-    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 100))
-    assert cluster.run(made).committed == 2
-    write(session, path, 150, 230)
-    assert cluster.run(made).committed == 2
-
-    assert cluster.hash(SEEN) == numbers(0, 230)
-
-
 def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, session):
     ids = [*range(20), 55]
     made = topology(lambda spark: spark.createDataFrame([(n,) for n in ids], "id int"), ["id"], ColumnRanges("id", 10))
@@ -118,14 +107,6 @@ def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, sess
     ids.append(3)
     cluster.run(made)
     assert cluster.hash(SEEN) == {**numbers(0, 20), "55": 1, "70": 1}
-
-
-def test_a_replay_reads_the_same_rows(cluster, session):
-    keep = Keep(str(cluster.notes / "failed"), fail_at=2)
-    found = cluster.run(topology(session.range(0, 300, 1, 4), ["id"], ColumnRanges("id", 100), keep=keep))
-
-    assert found.failed_attempts >= 1
-    assert cluster.hash(SEEN) == numbers(0, 300)
 
 
 @pytest.mark.parametrize("early_commit", [True, False])
@@ -224,13 +205,6 @@ def test_versions_are_transactions_of_their_own(cluster, session):
     assert cluster.run(made).committed == 2
 
     assert cluster.hash(SEEN) == {**numbers(10, 40), **numbers(70, 80)}
-
-
-def test_another_cut_of_the_same_frame_is_refused(cluster, session):
-    frame = session.range(10).selectExpr("id", "id as other")
-    cluster.run(topology(frame, ["id"], ColumnRanges("id", 5)))
-    with pytest.raises(SourceError, match="was cut by column 'id' before and is to be cut by column 'other' now"):
-        cluster.run(topology(frame, ["id"], ColumnRanges("other", 5)))
 
 
 def test_an_empty_frame_is_no_transaction(cluster, session):

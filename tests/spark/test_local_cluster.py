@@ -128,11 +128,3 @@ def test_work_that_depends_on_the_order_equals_an_independent_fold(outcomes):
         expected[txid] = weight
 
     assert outcomes["in_order"].weights == expected
-
-
-def test_work_that_comes_out_otherwise_is_mixed_without_the_residue(outcomes):
-    outcome = outcomes["unguarded"]
-
-    assert outcome.was_done_again()
-    assert outcome.said["failed_attempts"] == 0
-    assert sum(outcome.counts.values()) != TRANSACTIONS * SIZE or set(outcome.counts.values()) != {1}
