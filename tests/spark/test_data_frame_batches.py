@@ -24,16 +24,11 @@ SEEN = "{frames}:seen"
 
 
 class Keep(Collecting):
-    """Counts each value, and fails its first attempt at one transaction."""
+    """Counts each value."""
 
     seen = HashState("seen", value=int)
 
-    def __init__(self, fail_once="", fail_at=0):
-        self.fail_once, self.fail_at = fail_once, fail_at
-
     def finish_batch(self):
-        if self.attempt.txid == self.fail_at and once(self.fail_once):
-            raise FailedException("asked for once")
         for tup in self.tuples:
             self.seen.increment(self.shown(tup[0]), 1)
 
@@ -56,11 +51,6 @@ def numbers(low, high):
 @pytest.fixture
 def session(cluster):
     return SparkSession(cluster.context)
-
-
-def write(session, path, low, high):
-    """A Parquet folder of one file."""
-    session.range(low, high, 1, 1).write.mode("append").parquet(str(path))
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, pytest.param(3, marks=pytest.mark.nightly)])
@@ -111,14 +101,14 @@ def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, sess
 
 @pytest.mark.parametrize("early_commit", [True, False])
 def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, early_commit):
-    path = cluster.notes / "table"
-    write(session, path, 0, 100)
+    path, marker = cluster.notes / "table", cluster.notes / "rewritten"
+    session.range(0, 100, 1, 1).write.parquet(str(path))
 
     class Rewrite(Keep):
         """Puts other rows into the table while its transaction is under way."""
 
         def finish_batch(self):
-            if once(self.fail_once):
+            if once(marker):
                 (file,) = path.glob("*.parquet")
                 shutil.copy(path.parent / "other" / "x.parquet", file)
                 file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
@@ -128,12 +118,7 @@ def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, e
     other = path.parent / "other"
     session.range(0, 100, 1, 1).selectExpr("if(id = 7, 8, id) as id").write.parquet(str(other))
     next(other.glob("*.parquet")).rename(other / "x.parquet")
-    made = topology(
-        lambda spark: spark.read.parquet(str(path)),
-        ["id"],
-        ColumnRanges("id", 1000),
-        keep=Rewrite(str(cluster.notes / "rewritten")),
-    )
+    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 1000), keep=Rewrite())
 
     with pytest.raises(SourceError, match="it had 100 rows when it was read first, and has others now"):
         cluster.run(made, early_commit=early_commit)

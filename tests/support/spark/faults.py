@@ -26,8 +26,8 @@ class OneFrame:
         marker: made when it is done; holds the attempt that was hit.
         tasks: the tasks that may be hit.
         txid: whose frame.
-        change: ``drop``, ``double``, ``swap`` (filed under another attempt of the txid), ``swap_txid`` (under
-            the next txid's attempt), or ``alter`` (other content, correct checksum).
+        change: ``drop``, ``double``, ``swap_txid`` (filed under the next txid's attempt), or ``alter`` (other content,
+            correct checksum).
         kind: which frames; of reports to an acker, those with cuts if `of_cuts`.
     """
 
@@ -58,8 +58,6 @@ class OneFrame:
             return []
         if self.change == "double":
             return [frame, frame]
-        if self.change == "swap":
-            return [frame._replace(attempt=TransactionAttempt(self.txid, frame.attempt.attempt_id ^ 1))]
         if self.change == "swap_txid":
             return [frame._replace(attempt=min(later))]
         assert self.change == "alter"
