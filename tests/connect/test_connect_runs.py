@@ -37,7 +37,7 @@ def exact(cluster):
 def test_the_words_of_storm_are_counted_in_the_session_of_a_user_which_is_left_alone(cluster):
     from pyspark.sql.connect.session import SparkSession
 
-    session = SparkSession.builder.remote(cluster.address).create()
+    session = SparkSession.builder.remote(cluster.where["master"]).create()
     try:
         cluster.run(words_topology(), spark=session)
         assert cluster.hash("{words}:counts") == counts_of_words(WORDS)
@@ -104,7 +104,7 @@ def test_what_was_cut_of_partitions_is_read_again_by_the_second_query(cluster):
     builder = TransactionalTopologyBuilder("partitioned", "ranges", Ranges(cluster.notes / "cuts"), parallelism=2)
     builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("ranges", ["number"])
     options = RunOptions(early_commit=False)
-    with start(builder.build(), master=cluster.address, redis_url=cluster.redis_url, options=options) as run:
+    with start(builder.build(), **cluster.where, redis_url=cluster.redis_url, options=options) as run:
         run.wait()
 
     found = notes(cluster.notes / "cuts")
@@ -121,7 +121,7 @@ def test_what_connect_does_not_carry_is_refused_with_a_sentence(cluster):
     builder = TransactionalTopologyBuilder("rows", "rows", MicroBatches(["number"]))
     builder.set_committer_bolt("store", Store()).global_grouping("rows")
     topology = builder.build()
-    session = SparkSession.builder.remote(cluster.address).create()
+    session = SparkSession.builder.remote(cluster.where["master"]).create()
     try:
         with pytest.raises(TopologyError, match="hands over the rows of a DataFrame by RDDs"):
             cluster.run(topology, spark=session)

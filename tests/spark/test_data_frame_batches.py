@@ -13,9 +13,9 @@ from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatche
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import FailedException, SourceError, TopologyError
-from tests.spark.conftest import Cluster
 from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import once
+from tests.support.spark.clusters import Cluster
 from tests.support.spark.faults import OneFrame, tasks_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -218,7 +218,7 @@ class Lengths(Keep):
 
 def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
     context = contexts.open(spark__driver__maxResultSize="500k")
-    cluster = Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
+    cluster = Cluster({"spark": context}, redis_backend.url, redis_backend.client(), tmp_path)
     hashes = ", ".join(f"sha2(concat(id, ' {number}'), 512)" for number in range(9))
     text = SparkSession(context).range(0, 4000, 1, 2).selectExpr("id", f"concat({hashes}) AS text")
     with pytest.raises(Exception, match="maxResultSize"):

@@ -11,8 +11,8 @@ import re
 import pytest
 
 from coordinated_bolt.transport.frames import FrameKind
-from tests.spark.conftest import Cluster
 from tests.support.spark.bolts import exact_counts, exact_sums, numbers_topology
+from tests.support.spark.clusters import Cluster
 from tests.support.spark.faults import OneFrame, tasks_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
