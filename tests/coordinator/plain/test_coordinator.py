@@ -194,13 +194,6 @@ def test_only_a_run_that_was_to_end_by_itself_and_was_drained_before_is_interrup
     assert not is_interrupted(drained=True, stop_when_idle=False)
 
 
-def test_what_an_acker_does_not_name_has_failed():
-    engine = Answering(WaveDrained(frozenset()))
-    statistics = coordinator_of(plan_of(Told([1, 2], replays=False)), engine).run()
-    assert (statistics.acked, statistics.failed) == (0, 2)
-    assert [event for event in Diary.take() if event[0] in ("ack", "fail")] == [("fail", 1), ("fail", 2)]
-
-
 def test_a_crash_fails_the_wave_and_halves_the_next_ones_until_as_many_tuples_got_through():
     engine = Answering(WaveCrashed(1, "a worker died"), WaveCrashed(2, "a worker died"))
     statistics = coordinator_of(plan_of(Told(range(8))), engine).run()

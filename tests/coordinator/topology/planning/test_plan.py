@@ -34,21 +34,6 @@ def test_word_count_is_three_stages():
     assert made.topology_id == "test"
 
 
-def test_tasks_are_numbered_from_one_over_all_components():
-    made = plan(build(("a", Pass(), ["lines"], 3), ("b", Commit(), ["a"], 2), spout_tasks=2, ackers=2))
-    (tasks_of,) = {tuple(wiring.tasks_of.items()) for wiring in made.wirings.values()}
-    assert dict(tasks_of) == {"lines": (1, 2), "a": (3, 4, 5), "b": (6, 7), ACKER_COMPONENT: (8, 9)}
-    assert {task: (w.task_id, w.task_index, w.task_count) for task, w in made.wirings.items()} == {
-        1: (1, 0, 2),
-        2: (2, 1, 2),
-        3: (3, 0, 3),
-        4: (4, 1, 3),
-        5: (5, 2, 3),
-        6: (6, 0, 2),
-        7: (7, 1, 2),
-    }
-
-
 LAYOUTS = {
     "longest path": ("b1:lines b2:b1 b3:lines,b2", "lines | b1 | b2 | b3 | acker", ""),
     "committer fed early": ("b1:lines b2:b1 c1:lines", "lines | b1 | b2 | acker c1", "c1"),
