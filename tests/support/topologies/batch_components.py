@@ -213,10 +213,6 @@ def square_builder(
     batches.set_bolt("count", PartialCount(told["count"]), 3).shuffle_grouping("spread")
     total = batches.set_bolt("total", Total(told["total"]), 3)
     total.fields_grouping("master", ["request"], "begin").fields_grouping("count", ["request"])
-    return extended(builder, batches, outside)
-
-
-def extended(builder: TopologyBuilder, batches: BatchSubtopologyBuilder, outside: Outside | None) -> TopologyBuilder:
     batches.extend_topology(builder)
     if outside is not None:
         builder.set_bolt("outside", outside).shuffle_grouping("total")
