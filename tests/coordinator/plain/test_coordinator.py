@@ -49,13 +49,11 @@ class Answering(WavesAtOnce):
         return answer or WaveDrained(frozenset().union(*wave.begun))
 
 
-def plan_of(*spouts, pending=1000, parallelism=1):
+def plan_of(*spouts, pending=1000):
     builder = TopologyBuilder("test")
-    sink = None
-    for number, spout in enumerate(spouts):
-        builder.set_spout(f"spout{number}", spout, parallelism)
     sink = builder.set_bolt("sink", Sink())
-    for number, _ in enumerate(spouts):
+    for number, spout in enumerate(spouts):
+        builder.set_spout(f"spout{number}", spout)
         sink.shuffle_grouping(f"spout{number}")
     builder.set_max_spout_pending(pending)
     return planned(builder.build())
@@ -147,12 +145,18 @@ def test_a_spout_that_has_something_again_begins_the_count_of_rounds_anew():
     assert clock.slept == [*[0.001, 0.002, 0.004], *[0.001, 0.002], *[0.001, 0.002, 0.004, 0.008]]
 
 
-def test_a_run_that_is_drained_ends_with_the_wave_under_way_told():
-    coordinator = coordinator_of(
-        plan_of(Told(range(9)), pending=3), Answering(), stop_when_idle=False, on_progress=lambda _: coordinator.drain()
-    )
+@pytest.mark.parametrize(("overlaps", "waves"), [(False, [[0, 1]]), (True, [[0, 1], [2, 3]])])
+def test_a_run_that_is_drained_ends_with_the_wave_under_way_and_the_one_filled_meanwhile(overlaps, waves):
+    engine = Answering(overlaps=overlaps)
+    options: dict[str, Any] = {
+        "wave_tuples_max": 2,
+        "stop_when_idle": False,
+        "on_progress": lambda _: coordinator.drain(),
+    }
+    coordinator = coordinator_of(plan_of(Told(range(9)), pending=4), engine, **options)
     statistics = coordinator.run()
-    assert (statistics.waves, statistics.emitted, statistics.acked) == (1, 3, 3)
+    assert engine.waves == waves
+    assert statistics.emitted == statistics.acked == 2 * len(waves)
     assert Diary.take()[-2:] == [("deactivate", 0), ("close", 0)]
 
 
@@ -282,20 +286,6 @@ def test_what_was_filled_while_a_wave_crashed_begins_after_the_spouts_were_told(
     statistics = coordinator_of(plan_of(Told(range(4)), pending=4), engine, wave_tuples_max=2).run()
     assert engine.waves == [[0, 1], [2, 3], [0], [1]]
     assert (statistics.acked, statistics.failed, statistics.crashed_waves) == (4, 2, 1)
-
-
-def test_a_drain_while_a_wave_runs_ends_that_one_and_the_one_that_was_filled_meanwhile():
-    engine = Answering(overlaps=True)
-    coordinator = coordinator_of(
-        plan_of(Told(range(9)), pending=4),
-        engine,
-        wave_tuples_max=2,
-        stop_when_idle=False,
-        on_progress=lambda _: coordinator.drain(),
-    )
-    statistics = coordinator.run()
-    assert engine.waves == [[0, 1], [2, 3]]
-    assert (statistics.emitted, statistics.acked) == (4, 4)
 
 
 class Echoing(Told):
