@@ -13,7 +13,6 @@ from coordinator.run import run
 from coordinator.transactional.options import RunOptions
 from examples import word_count
 from tests.support.spark.bolts import (
-    exact_counts,
     exact_sums,
     numbers_topology,
 )
@@ -129,10 +128,3 @@ def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
     ]
     assert session.sparkContext.parallelize([1, 2, 3], 2).sum() == 6
     assert redis_backend.client().hget("{numbers}:counts", "127") == b"1"
-
-
-def test_one_context_takes_run_after_run(cluster):
-    for run_number in range(3):
-        statistics = cluster.run(numbers_topology(2, size=2 + run_number))
-        assert statistics.committed == (2 if run_number == 0 else 0)  # the same topology, all done before
-    assert cluster.hash("{numbers}:counts") == exact_counts(2, size=2)

@@ -89,6 +89,12 @@ def make(bolt):
     return BoltTask(wiring, message_outbox(wiring.task_id, (ACKER,), sent.append), Random(1)), sent
 
 
+def started(bolt):
+    """The same of a task whose bolt is prepared, and no calls yet."""
+    task, sent = started(bolt)
+    return task, sent
+
+
 def given(value, root=7, edge=70):
     return tuple_message(1, 10, stream_index=0, values=[value], roots={root: edge})
 
@@ -119,8 +125,7 @@ def test_a_bolt_is_prepared_executes_and_cleans_up(bolt):
 
 @both
 def test_what_is_passed_on_is_anchored_on_the_input_which_is_acked_with_it(bolt):
-    task, sent = make(bolt)
-    end_on(task.start())
+    task, sent = started(bolt)
     end_on(task.receive(given("pass")))
     passed, acked = sent
     edge = passed.payload[2][7]
@@ -130,8 +135,7 @@ def test_what_is_passed_on_is_anchored_on_the_input_which_is_acked_with_it(bolt)
 
 @both
 def test_a_failed_exception_fails_the_tuple_at_once_and_the_run_goes_on(bolt):
-    task, sent = make(bolt)
-    end_on(task.start())
+    task, sent = started(bolt)
     end_on(task.receive(given("fail")))
     assert sent == [tree_message(MessageKind.FAIL, 10, ACKER, 7)]
     end_on(task.receive(given("pass and fail", root=8)))
@@ -141,22 +145,19 @@ def test_a_failed_exception_fails_the_tuple_at_once_and_the_run_goes_on(bolt):
 
 
 def test_a_failed_exception_after_an_ack_comes_too_late():
-    task, _ = make(Rich())
-    end_on(task.start())
+    task, _ = started(Rich())
     with pytest.raises(UserCodeError, match="FailedException: too late"):
         end_on(task.receive(given("ack and fail")))
 
 
 def test_a_failed_exception_after_a_fail_changes_nothing():
-    task, sent = make(Rich())
-    end_on(task.start())
+    task, sent = started(Rich())
     end_on(task.receive(given("fail twice")))
     assert sent == [tree_message(MessageKind.FAIL, 10, ACKER, 7)]
 
 
 def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():
-    task, _ = make(Basic())
-    end_on(task.start())
+    task, _ = started(Basic())
     end_on(task.receive(given("x")))
     with pytest.raises(ValueError, match="cannot be anchored on: it was already acked"):
         task._anchoring.emit(["late"])
@@ -164,9 +165,7 @@ def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():
 
 @both
 def test_a_tick_is_a_tuple_of_the_system_that_belongs_to_no_tree(bolt):
-    task, sent = make(bolt)
-    end_on(task.start())
-    Calls.take()
+    task, sent = started(bolt)
     end_on(task.receive(tick_message(0, 10, 5)))
     ((_, tick),) = Calls.take()
     assert is_tick(tick)
