@@ -91,7 +91,9 @@ def make(bolt):
 
 def started(bolt):
     """The same of a task whose bolt is prepared, and no calls yet."""
-    task, sent = started(bolt)
+    task, sent = make(bolt)
+    end_on(task.start())
+    Calls.take()
     return task, sent
 
 
