@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SetState, SortedSetState, ValueState
-from tests.support.runs.collecting import Collecting
 
 LINES = tuple(f"word{number % 7}" for number in range(40))
 TOPOLOGY_ID = "kept"
 
 
-class KeepAll(Collecting):
+class KeepAll(BaseBatchBolt, ICommitter):
     """Keeps each word in every kind of state."""
 
     counts = HashState("counts", value=int)
@@ -25,8 +26,15 @@ class KeepAll(Collecting):
     ranks = SortedSetState("ranks")
     log = ListState("log", value=str)
 
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.words: list[str] = []
+
+    def execute(self, tup):
+        self.words.append(tup["word"])
+
     def finish_batch(self):
-        for word in self.column("word"):
+        for word in self.words:
             self.counts.increment(word)
             self.weights.increment(word, 0.5)
             self.by_length.increment(len(word))
