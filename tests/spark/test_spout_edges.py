@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 class WithoutEmitter(MemoryTransactionalSpout):
     def get_emitter(self, conf, context):
-        return None  # type: ignore[return-value] # what the test is about
+        return None
 
 
 class RaisingEmitter(MemoryTransactionalSpout):

@@ -148,12 +148,10 @@ def test_a_spout_that_has_something_again_begins_the_count_of_rounds_anew():
 @pytest.mark.parametrize(("overlaps", "waves"), [(False, [[0, 1]]), (True, [[0, 1], [2, 3]])])
 def test_a_run_that_is_drained_ends_with_the_wave_under_way_and_the_one_filled_meanwhile(overlaps, waves):
     engine = Answering(overlaps=overlaps)
-    options: dict[str, Any] = {
-        "wave_tuples_max": 2,
-        "stop_when_idle": False,
-        "on_progress": lambda _: coordinator.drain(),
-    }
-    coordinator = coordinator_of(plan_of(Told(range(9)), pending=4), engine, **options)
+    plan = plan_of(Told(range(9)), pending=4)
+    coordinator = coordinator_of(
+        plan, engine, wave_tuples_max=2, stop_when_idle=False, on_progress=lambda _: coordinator.drain()
+    )
     statistics = coordinator.run()
     assert engine.waves == waves
     assert statistics.emitted == statistics.acked == 2 * len(waves)

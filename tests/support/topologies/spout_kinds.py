@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
@@ -18,7 +18,7 @@ class _Given:
         emitter: likewise.
     """
 
-    output_fields = ("line", "number")
+    output_fields: ClassVar[Sequence[str] | type[Any]] = ("line", "number")
 
     def __init__(self, coordinator: Callable[[], Any], emitter: Callable[[], Any]) -> None:
         self.coordinator, self.emitter = coordinator, emitter
