@@ -6,27 +6,20 @@ import logging
 import os
 import re
 import signal
-import time
-from dataclasses import replace
-from random import Random
+from functools import partial
 
 import pytest
 
-from benchmarks import transfers
 from coordinator.exactly_once import exactly_once
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.start import start
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import EngineError, TopologyError, UserCodeError
-from state.kinds.handles import declared_states
-from state.redis_admin.snapshots import snapshot
-from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
-from tests.support.scenarios.random_topologies import random_scenario
-from tests.support.scenarios.reference_fold import fold
-from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, notes, numbers_topology, once
+from tests.support.scenarios.on_servers import assert_folds_are_left
+from tests.support.spark.bolts import Store, exact_counts, exact_sums, notes, numbers_topology
 from tests.support.spark.connect_server import ConnectServer
+from tests.support.spark.mishaps import AtNumber, InStore, break_down, hang, hang_in_c, kill_worker
 from tests.support.spark.partitioned import Ranges
 from tests.support.topologies.words import WORDS, counts_of_words, words_topology
 
@@ -34,62 +27,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow]
 
 TRANSACTIONS, BAD_NUMBER = 6, 25
 SCENARIOS, CHUNK = int(os.environ.get("TXBATCH_CONNECT_SERVER_SCENARIOS", "15")), 3
-
-
-class Dying(Pass):
-    """Kills its worker at one number, the first time."""
-
-    def __init__(self, marker):
-        self.marker = str(marker)
-
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER and once(self.marker):
-            os.kill(os.getpid(), signal.SIGKILL)
-        super().execute(tup)
-
-
-class DyingStore(Store):
-    """Kills its worker at the end of one transaction, the first time."""
-
-    def __init__(self, marker):
-        self.marker = str(marker)
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == 4 and once(self.marker):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Raising(Pass):
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER:
-            raise ValueError(f"cannot work with {tup['number']}")
-        super().execute(tup)
-
-
-class Hanging(Pass):
-    """Does not return at one number, the first time; lets the alarm through, or not."""
-
-    def __init__(self, marker, *, is_deaf):
-        self.marker, self.is_deaf = str(marker), is_deaf
-
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER and once(self.marker):
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM} if self.is_deaf else ())
-            time.sleep(600)
-        super().execute(tup)
-
-
-class Killing(Pass):
-    """Kills the server at one number, the first time: the parent of the daemon from which workers are forked."""
-
-    def __init__(self, marker, server_pid):
-        self.marker, self.server_pid = str(marker), server_pid
-
-    def execute(self, tup):
-        if tup["number"] == BAD_NUMBER and once(self.marker):
-            os.kill(self.server_pid, signal.SIGKILL)
-        super().execute(tup)
 
 
 def exact(cluster):
@@ -100,7 +37,7 @@ def exact(cluster):
 def test_the_words_of_storm_are_counted_in_the_session_of_a_user_which_is_left_alone(cluster):
     from pyspark.sql.connect.session import SparkSession
 
-    session = SparkSession.builder.remote(cluster.address).create()
+    session = SparkSession.builder.remote(cluster.where["master"]).create()
     try:
         cluster.run(words_topology(), spark=session)
         assert cluster.hash("{words}:counts") == counts_of_words(WORDS)
@@ -112,44 +49,16 @@ def test_the_words_of_storm_are_counted_in_the_session_of_a_user_which_is_left_a
 
 
 @pytest.mark.nightly
-def test_committers_that_read_are_given_what_is_committed(cluster):
-    topology = transfers.topology(transfers=120, accounts=7, transfers_per_batch=20)
-    statistics = cluster.run(topology)
-
-    handles = list(declared_states(transfers.KeepBalances).values())
-    with LocalCluster(seed=1) as local:
-        expected = local.submit(topology)
-        expected.run_until_idle()
-        assert snapshot(cluster.client, topology.topology_id, handles) == expected.snapshot()
-    assert statistics.committed == 6
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(CHUNK, SCENARIOS, CHUNK))]
-)
+@pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
 def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
-    for seed in range(first, first + CHUNK):
-        scenario = random_scenario(Random(seed), with_faults=False)
-        scenario = replace(scenario, trips=scenario.trips[:1])
-        folder = cluster.notes / str(seed)
-        folder.mkdir()
-        topology = topology_of(scenario, FileTally(folder), f"random{seed}")
-        cluster.run(topology, max_spout_pending=12, commit_group_max=12, max_attempts=40)
-        committers = [KEEPING[part.committer or 0] for part in scenario.committers()]
-        handles = [handle for committer in committers for handle in declared_states(committer).values()]
-        found = snapshot(cluster.client, topology.topology_id, handles)
-        assert found.states == fold(scenario).states[-1], f"seed {seed}"
+    assert_folds_are_left(cluster.run, cluster.client, cluster.notes, range(first, first + CHUNK))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "early_commit",
-    [pytest.param(False, marks=pytest.mark.nightly), True],
-    ids=["two queries", "one query"],
-)
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two queries", "one query"])
 def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(cluster, caplog, early_commit):
-    work, store = Dying(cluster.notes / "bolt"), DyingStore(cluster.notes / "committer")
+    work = AtNumber(kill_worker, BAD_NUMBER, cluster.notes / "bolt")
+    store = InStore(kill_worker, 4, cluster.notes / "committer")
     with caplog.at_level(logging.INFO, logger="txbatch"):
         cluster.run(numbers_topology(TRANSACTIONS, work=work, store=store), early_commit=early_commit)
 
@@ -159,26 +68,26 @@ def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(clus
 
 @pytest.mark.nightly
 def test_an_error_in_a_bolt_is_its_users(cluster):
-    with pytest.raises(UserCodeError, match="ValueError: cannot work with 25"):
-        cluster.run(numbers_topology(TRANSACTIONS, work=Raising()))
+    with pytest.raises(UserCodeError, match="ValueError: cannot work with it"):
+        cluster.run(numbers_topology(TRANSACTIONS, work=AtNumber(break_down, BAD_NUMBER)))
     assert cluster.hash("{numbers}:counts") == exact_counts(3)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("timeout_s", "is_deaf"), [(3, False), (5, False), (8, True)])
 def test_a_bolt_that_does_not_return_is_interrupted_named_and_its_wave_tried_again(cluster, caplog, timeout_s, is_deaf):
-    work = Hanging(cluster.notes / "hung", is_deaf=is_deaf)
+    work = AtNumber(hang_in_c if is_deaf else hang, BAD_NUMBER, cluster.notes / "hung")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(numbers_topology(TRANSACTIONS, work=work, message_timeout_s=timeout_s), max_spout_pending=1)
     exact(cluster)
-    assert is_deaf or re.search(rf"component 'work', .* timeout of {timeout_s} s ran out, in execute \(", caplog.text)
+    assert is_deaf or re.search(rf"component 'work', .* timeout of {timeout_s} s ran out, in hang \(", caplog.text)
 
 
 @pytest.mark.nightly
 def test_a_server_that_is_killed_ends_the_run_and_the_next_one_is_exact(cluster, tmp_path_factory):
     server = ConnectServer(tmp_path_factory.mktemp("killed"))
     try:
-        work = Killing(cluster.notes / "killed", server.pid)
+        work = AtNumber(partial(os.kill, server.pid, signal.SIGKILL), BAD_NUMBER, cluster.notes / "killed")
         with pytest.raises(EngineError, match="nothing that was committed is lost") as caught:
             cluster.run(numbers_topology(TRANSACTIONS, work=work), master=server.address, max_spout_pending=1)
     finally:
@@ -195,7 +104,7 @@ def test_what_was_cut_of_partitions_is_read_again_by_the_second_query(cluster):
     builder = TransactionalTopologyBuilder("partitioned", "ranges", Ranges(cluster.notes / "cuts"), parallelism=2)
     builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("ranges", ["number"])
     options = RunOptions(early_commit=False)
-    with start(builder.build(), master=cluster.address, redis_url=cluster.redis_url, options=options) as run:
+    with start(builder.build(), **cluster.where, redis_url=cluster.redis_url, options=options) as run:
         run.wait()
 
     found = notes(cluster.notes / "cuts")
@@ -212,7 +121,7 @@ def test_what_connect_does_not_carry_is_refused_with_a_sentence(cluster):
     builder = TransactionalTopologyBuilder("rows", "rows", MicroBatches(["number"]))
     builder.set_committer_bolt("store", Store()).global_grouping("rows")
     topology = builder.build()
-    session = SparkSession.builder.remote(cluster.address).create()
+    session = SparkSession.builder.remote(cluster.where["master"]).create()
     try:
         with pytest.raises(TopologyError, match="hands over the rows of a DataFrame by RDDs"):
             cluster.run(topology, spark=session)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import time
-from collections import Counter
 
 import pytest
 from pyspark.sql import SparkSession
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import FailedException, SourceError, TopologyError
-from tests.spark.conftest import Cluster
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import once
+from tests.support.spark.clusters import Cluster
 from tests.support.spark.faults import OneFrame, tasks_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -25,25 +23,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 SEEN = "{frames}:seen"
 
 
-class Keep(BaseBatchBolt, ICommitter):
-    """Counts each value, and fails its first attempt at one transaction."""
+class Keep(Collecting):
+    """Counts each value."""
 
     seen = HashState("seen", value=int)
 
-    def __init__(self, fail_once="", fail_at=0):
-        self.fail_once, self.fail_at = fail_once, fail_at
-
-    def prepare(self, conf, context, collector, attempt):
-        self.values, self.txid = [], attempt.txid
-
-    def execute(self, tup):
-        self.values.append(str(tup[0]))
-
     def finish_batch(self):
-        if self.txid == self.fail_at and once(self.fail_once):
-            raise FailedException("asked for once")
-        for value in self.values:
-            self.seen.increment(value, 1)
+        for tup in self.tuples:
+            self.seen.increment(self.shown(tup[0]), 1)
+
+    def shown(self, value):
+        return str(value)
 
 
 def topology(source, columns, cut, *, parallelism=2, keep=None):
@@ -61,11 +51,6 @@ def numbers(low, high):
 @pytest.fixture
 def session(cluster):
     return SparkSession(cluster.context)
-
-
-def write(session, path, low, high):
-    """A Parquet folder of one file."""
-    session.range(low, high, 1, 1).write.mode("append").parquet(str(path))
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, pytest.param(3, marks=pytest.mark.nightly)])
@@ -100,29 +85,6 @@ def test_dates_and_timestamps_are_cut_by_periods(cluster, session, sql, width):
     assert found.committed in (6, 7)
 
 
-def test_rows_that_join_at_the_end_are_read_by_the_next_run(cluster, session):
-    path = cluster.notes / "table"
-    write(session, path, 0, 150)
-    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 100))
-    assert cluster.run(made).committed == 2
-    write(session, path, 150, 230)
-    assert cluster.run(made).committed == 2
-
-    assert cluster.hash(SEEN) == numbers(0, 230)
-
-
-def test_rows_that_join_below_the_position_are_named_at_the_next_start(cluster, session):
-    path = cluster.notes / "table"
-    write(session, path, 100, 200)
-    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 100))
-    cluster.run(made)
-    write(session, path, 0, 7)
-
-    with pytest.raises(SourceError, match="up to 199 100 rows were read, and 107 are there now; what joined there is"):
-        cluster.run(made)
-    assert cluster.hash(SEEN) == numbers(100, 200)
-
-
 def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, session):
     ids = [*range(20), 55]
     made = topology(lambda spark: spark.createDataFrame([(n,) for n in ids], "id int"), ["id"], ColumnRanges("id", 10))
@@ -137,24 +99,16 @@ def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, sess
     assert cluster.hash(SEEN) == {**numbers(0, 20), "55": 1, "70": 1}
 
 
-def test_a_replay_reads_the_same_rows(cluster, session):
-    keep = Keep(str(cluster.notes / "failed"), fail_at=2)
-    found = cluster.run(topology(session.range(0, 300, 1, 4), ["id"], ColumnRanges("id", 100), keep=keep))
-
-    assert found.failed_attempts >= 1
-    assert cluster.hash(SEEN) == numbers(0, 300)
-
-
 @pytest.mark.parametrize("early_commit", [True, False])
 def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, early_commit):
-    path = cluster.notes / "table"
-    write(session, path, 0, 100)
+    path, marker = cluster.notes / "table", cluster.notes / "rewritten"
+    session.range(0, 100, 1, 1).write.parquet(str(path))
 
     class Rewrite(Keep):
         """Puts other rows into the table while its transaction is under way."""
 
         def finish_batch(self):
-            if once(self.fail_once):
+            if once(marker):
                 (file,) = path.glob("*.parquet")
                 shutil.copy(path.parent / "other" / "x.parquet", file)
                 file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
@@ -164,12 +118,7 @@ def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, e
     other = path.parent / "other"
     session.range(0, 100, 1, 1).selectExpr("if(id = 7, 8, id) as id").write.parquet(str(other))
     next(other.glob("*.parquet")).rename(other / "x.parquet")
-    made = topology(
-        lambda spark: spark.read.parquet(str(path)),
-        ["id"],
-        ColumnRanges("id", 1000),
-        keep=Rewrite(str(cluster.notes / "rewritten")),
-    )
+    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 1000), keep=Rewrite())
 
     with pytest.raises(SourceError, match="it had 100 rows when it was read first, and has others now"):
         cluster.run(made, early_commit=early_commit)
@@ -183,18 +132,19 @@ def test_rows_without_a_value_to_be_cut_by_are_refused(cluster, session):
 
 
 @pytest.mark.parametrize(
-    ("cut", "told"),
+    ("columns", "cut", "told"),
     [
-        (ColumnRanges("m", 10), r"has no column 'm', by which it is cut; it has \['id', 'text'\]"),
-        (ColumnRanges("text", 10), "column 'text' is string, and only integers, dates and timestamps"),
-        (ColumnRanges("id", dt.timedelta(1)), "column 'id' is bigint: give an integer for integers"),
-        (InputFiles(), "does not say which files its rows are from"),
+        ("'1' AS text", ColumnRanges("m", 10), r"has no column 'm', by which it is cut; it has \['n', 'text'\]"),
+        ("'1' AS text", ColumnRanges("text", 10), "column 'text' is string, and only integers, dates and timestamps"),
+        ("1L AS id", ColumnRanges("id", dt.timedelta(1)), "column 'id' is bigint: give an integer for integers"),
+        ("1 AS id, 2 AS id", ColumnRanges("id", 10), "several columns 'id', by which it is cut"),
+        ("1 AS id", InputFiles(), "does not say which files its rows are from"),
     ],
 )
-def test_a_frame_that_cannot_be_cut_so_is_refused_by_name(cluster, session, cut, told):
-    frame = session.range(5).selectExpr("id", "cast(id as string) text")
+def test_a_frame_that_cannot_be_cut_so_is_refused_by_name(cluster, session, columns, cut, told):
+    frame = session.sql(f"SELECT 3 AS n, {columns}")
     with pytest.raises(TopologyError, match=told):
-        cluster.run(topology(frame, ["id"], cut))
+        cluster.run(topology(lambda _: frame, ["n"], cut))
 
 
 def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_next_run(cluster, session):
@@ -242,13 +192,6 @@ def test_versions_are_transactions_of_their_own(cluster, session):
     assert cluster.hash(SEEN) == {**numbers(10, 40), **numbers(70, 80)}
 
 
-def test_another_cut_of_the_same_frame_is_refused(cluster, session):
-    frame = session.range(10).selectExpr("id", "id as other")
-    cluster.run(topology(frame, ["id"], ColumnRanges("id", 5)))
-    with pytest.raises(SourceError, match="was cut by column 'id' before and is to be cut by column 'other' now"):
-        cluster.run(topology(frame, ["id"], ColumnRanges("other", 5)))
-
-
 def test_an_empty_frame_is_no_transaction(cluster, session):
     assert cluster.run(topology(session.range(0), ["id"], ColumnRanges("id", 5))).committed == 0
 
@@ -266,41 +209,29 @@ def test_a_frame_of_rows_that_is_lost_or_altered_fails_its_attempt_and_not_the_a
     assert cluster.hash(SEEN) == numbers(0, 300)
 
 
-class Lengths(BaseBatchBolt, ICommitter):
-    """Counts rows by the length of their text."""
+class Lengths(Keep):
+    """Counts texts by their length."""
 
-    seen = HashState("seen", value=int)
-
-    def prepare(self, conf, context, collector, attempt):
-        self.count: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.count[str(len(tup["text"]))] += 1
-
-    def finish_batch(self):
-        self.seen.increment_many(self.count)
+    def shown(self, value):
+        return str(len(value))
 
 
 def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
     context = contexts.open(spark__driver__maxResultSize="500k")
-    cluster = Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
+    cluster = Cluster({"spark": context}, redis_backend.url, redis_backend.client(), tmp_path)
     hashes = ", ".join(f"sha2(concat(id, ' {number}'), 512)" for number in range(9))
     text = SparkSession(context).range(0, 4000, 1, 2).selectExpr("id", f"concat({hashes}) AS text")
     with pytest.raises(Exception, match="maxResultSize"):
         text.collect()
-    builder = TransactionalTopologyBuilder(
-        "frames", "rows", DataFrameBatches(text, ["text"], ColumnRanges("id", 2000)), parallelism=2
-    )
-    builder.set_committer_bolt("lengths", Lengths(), parallelism=2).fields_grouping("rows", ["text"])
-    assert cluster.run(builder.build()).tuples == 4000
+    assert cluster.run(topology(text, ["text"], ColumnRanges("id", 2000), keep=Lengths())).tuples == 4000
     assert cluster.hash(SEEN) == {"1152": 4000}
 
 
 class Shown(Keep):
     """Keeps what each value is to Python."""
 
-    def execute(self, tup):
-        self.values.append(repr(tup[0]))
+    def shown(self, value):
+        return repr(value)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
@@ -316,24 +247,18 @@ def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zo
     assert cluster.hash(SEEN) == {repr({"at": each, "all": [each], "by": {each: {"in": each}}}): 1 for each in expected}
 
 
+NOT_IN_PYTHON = "a row of the DataFrame holds a value that Python cannot have"
+
+
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        (
-            "timestamp_micros(9000000000000000000L) AS at",
-            "a row of the DataFrame holds a value that Python cannot have",
-        ),
-        ("date_from_unix_date(99999999) AS at", "a row of the DataFrame holds a value that Python cannot have"),
+        ("timestamp_micros(9000000000000000000L) AS at", NOT_IN_PYTHON),
+        ("date_from_unix_date(99999999) AS at", NOT_IN_PYTHON),
         ("interval 1 day AS at", "column 'at' of the DataFrame holds interval day, which a tuple cannot carry"),
         ("array(interval 1 month) AS at", "column 'at' of the DataFrame holds interval month, which a tuple"),
-        (
-            "map(array(1), 2) AS at",
-            "column 'at' of the DataFrame holds map<array<int>,int>, which a tuple",
-        ),
-        (
-            "cast(X'ff' AS string) AS at",
-            r"a row of the DataFrame holds a text that is not UTF-8, .* option\('encoding'",
-        ),
+        ("map(array(1), 2) AS at", "column 'at' of the DataFrame holds map<array<int>,int>, which a tuple"),
+        ("cast(X'ff' AS string) AS at", r"the DataFrame holds a text that is not UTF-8, .* option\('encoding'"),
         ("array(NULL, cast(X'ff' AS string)) AS at", "a row of the DataFrame holds a text that is not UTF-8"),
         ("named_struct('a', 1, 'a', 2) AS at", "give each field of a struct its own name"),
         ("1 AS at, 2 AS at", r"the DataFrame has more than one column 'at' in \['id', 'at', 'at'\], as after a join"),
@@ -344,9 +269,3 @@ def test_what_a_tuple_cannot_carry_of_a_frame_is_refused_by_name(cluster, sessio
     frame = session.sql(f"SELECT 1L AS id, {columns}")
     with pytest.raises(SourceError, match=told):
         cluster.run(topology(lambda _: frame, ["at"], ColumnRanges("id", 10)))
-
-
-def test_a_frame_with_the_column_it_is_cut_by_twice_is_refused(cluster, session):
-    frame = session.sql("SELECT 1 AS id, 2 AS id, 3 AS n")
-    with pytest.raises(TopologyError, match="several columns 'id', by which it is cut"):
-        cluster.run(topology(lambda _: frame, ["n"], ColumnRanges("id", 10)))

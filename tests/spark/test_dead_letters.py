@@ -11,7 +11,7 @@ from state.commits.dead_letters import DeadLetter
 from state.redis_admin.topology import RedisTopology
 from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.topologies import checked_orders
-from tests.support.topologies.orders import refused_in, write_orders
+from tests.support.topologies.orders import write_orders
 from tests.support.topologies.refusing import AddBlindly, AddReading, expected_letters, refused_by, refusing
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, EITHER_ENGINE]
@@ -34,14 +34,6 @@ def test_every_refused_tuple_is_stored_once(cluster, adds, below):
     assert refused_by(letters_of(cluster, "refusing")) == expected
     assert statistics.dead_letters == len(expected)
     assert cluster.hash("{refusing}:sums") == {"sum": total}
-
-
-def test_refused_orders_equal_those_of_a_plain_loop(cluster, tmp_path: Path):
-    answer = write_orders(tmp_path / "orders.jsonl", 600, seed=8, limit=90)
-    topology = checked_orders.topology(str(tmp_path / "*.jsonl"), 40, limit=90, parallelism=1)
-    cluster.run(topology)
-    assert cluster.hash("{checked_orders}:cents") == answer.cents
-    assert refused_in(letters_of(cluster, "checked_orders")) == answer.refused
 
 
 def test_letters_are_replayed_on_spark_and_the_input_continues_afterwards(cluster, tmp_path: Path):

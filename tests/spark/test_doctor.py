@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 from tests.support.cli.jobs import JobFolder
+from tests.support.spark.installed import python_with, spark_home_in
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -25,26 +25,6 @@ Version = collections.namedtuple("Version", "major minor micro releaselevel seri
 sys.version_info = Version(3, 99, 0, "final", 0)
 """
 NO_REDIS = "raise ModuleNotFoundError(\"No module named 'redis'\")\n"
-
-
-def spark_home_in(folder: Path) -> Path:
-    """A Spark home like that of the installed pyspark: a local cluster writes its work folder into it."""
-    home = folder / "spark-home"
-    home.mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        if part.name != "work":
-            (home / part.name).symlink_to(part)
-    return home
-
-
-def python_with(folder: Path, module: str, text: str) -> Path:
-    """An interpreter for executors that finds one more module first."""
-    (folder / "first").mkdir()
-    (folder / "first" / f"{module}.py").write_text(text, encoding="utf-8")
-    program = folder / "python"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}/first:$PYTHONPATH" exec {sys.executable} "$@"\n')
-    program.chmod(0o755)
-    return program
 
 
 def examined(folder: Path, valkey_url: str, *more: str, **variables: str) -> tuple[int, dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""One topology, two engines: what Spark commits once, the local cluster commits under every seed."""
+"""One topology, two engines: both commit the same, and what a plain loop says."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -12,170 +12,23 @@ import pytest
 from benchmarks import transfers
 from benchmarks.task_counts import with_tasks
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import FixedBatchesSpout, stream
 from coordinator.run import run
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
-from examples import global_count, ledger, top_k, word_count
+from examples import ledger, top_k, word_count
+from state import HashState, SetState
+from state.errors import TopologyError
 from state.kinds.handles import DeclaredState, declared_states
 from state.redis_admin.snapshots import snapshot
-from tests.support.spark.bolts import Pass, Store, numbers_topology
-from tests.support.spark.partitioned import Ranges, RangesEmitter
-from tests.support.spark.shapes import (
-    TRANSACTIONS,
-    Double,
-    First,
-    Join,
-    Last,
-    SeenByAll,
-    SeenByName,
-    SeenByOne,
-    SeenOnStreams,
-    Sorting,
-    Sparse,
-    builder_of,
-)
-from tests.support.topologies.words import WORDS, counts_of_words, words_topology
+from tests.support.spark.either_engine import EITHER_ENGINE
+from tests.support.topologies.ledger_balances import balances_of_a_plain_loop
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
-
-SEEDS = range(4)
-
-
-def wide(folder):
-    return replace(numbers_topology(TRANSACTIONS, parallelism=3, ackers=4), topology_id="wide")
-
-
-def groupings(folder):
-    builder = builder_of("shapes")
-    builder.set_bolt("sort", Sorting(), parallelism=2).none_grouping("numbers")
-    # by shuffle no two attempts go to the same tasks, so what is kept of a task is left out here
-    on_streams = builder.set_committer_bolt("on_streams", SeenOnStreams(), parallelism=2)
-    on_streams.fields_grouping("sort", ["number"], "even")
-    builder.set_committer_bolt("by_name", SeenByName(), parallelism=3).direct_grouping("sort", "named")
-    builder.set_committer_bolt("by_all", SeenByAll(), parallelism=2).all_grouping("sort", "even")
-    builder.set_committer_bolt("by_one", SeenByOne(), parallelism=2).global_grouping("sort", "odd")
-    return builder.build()
-
-
-def chain(folder):
-    builder = builder_of("chain")
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
-    builder.set_committer_bolt("first", First()).global_grouping("work")
-    builder.set_bolt("double", Double(), parallelism=2).shuffle_grouping("first")
-    builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("double", ["txid"])
-    return builder.build()
-
-
-def joined(folder):
-    builder = builder_of("joined")
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
-    builder.set_bolt("deep", Pass(), parallelism=2).shuffle_grouping("work")
-    builder.set_committer_bolt("first", First()).global_grouping("work")
-    builder.set_bolt("join", Join()).global_grouping("first").global_grouping("deep")
-    builder.set_committer_bolt("last", Last()).global_grouping("join")
-    return builder.build()
-
-
-def sparse(folder):
-    builder = builder_of("sparse", Sparse(TRANSACTIONS))
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
-    builder.set_committer_bolt("first", First()).global_grouping("work")
-    builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("first", ["txid"])
-    return builder.build()
-
-
-def without_committer(folder):
-    builder = builder_of("uncommitted")
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
-    return builder.build()
-
-
-def flat(folder):
-    builder = builder_of("flat")
-    builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("numbers", ["number"])
-    return builder.build()
-
-
-class FixedRanges(Ranges):
-    """Cuts of a width that is drawn by partition and position, so that both engines cut the same."""
-
-    def get_emitter(self, conf, context):
-        return FixedRangesEmitter(self.path)
-
-
-class FixedRangesEmitter(RangesEmitter):
-    def emit_partition_batch_new(self, attempt, collector, partition, last):
-        first = last[1] if last else partition * 100
-        cut = [first, first + 1 + first % 7]
-        self.emit("new", attempt, collector, partition, cut)
-        return cut
-
-
-def partitioned(folder):
-    spout = FixedRanges(folder / "cuts")
-    builder = TransactionalTopologyBuilder("partitioned", "ranges", spout, parallelism=2)
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("ranges")
-    builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("work", ["number"])
-    return builder.build()
-
-
-def the_word_count(folder):
-    for number in range(3):
-        lines = [f"line {line} of {number}\tof all\n" for line in range(number * 5, number * 9 + 4)]
-        (folder / f"{number}.txt").write_text("".join(lines), encoding="utf-8")
-    return word_count.topology(f"{folder}/*.txt", lines_per_batch=3)
-
-
-def the_ledger(folder):
-    return transfers.topology(transfers=120, accounts=7, transfers_per_batch=20)
-
-
-def the_global_count(folder):
-    return global_count.topology()
-
-
-def the_words_of_storm(folder):
-    return words_topology()
-
-
-TOPOLOGIES = [
-    wide,
-    groupings,
-    chain,
-    joined,
-    sparse,
-    without_committer,
-    flat,
-    partitioned,
-    the_word_count,
-    the_ledger,
-    the_global_count,
-    the_words_of_storm,
-]
 
 
 def handles(topology: Topology) -> list[DeclaredState]:
     specs: list[type[Any]] = [type(component.spec) for component in topology.components]
     return [handle for spec in specs if issubclass(spec, BaseBatchBolt) for handle in declared_states(spec).values()]
-
-
-@pytest.mark.nightly  # random topologies are compared, too
-@pytest.mark.parametrize("made", TOPOLOGIES, ids=lambda made: made.__name__)
-def test_both_engines_commit_the_same_state(cluster, made):
-    topology = made(cluster.notes)
-    statistics = cluster.run(topology)
-    on_spark = snapshot(cluster.client, topology.topology_id, handles(topology))
-    assert on_spark.txid == statistics.committed > 0
-    for seed in SEEDS:
-        options = RunOptions(max_spout_pending=1 + 3 * seed, commit_group_max=1 + seed)
-        with LocalCluster(seed=seed, receive_capacity=2 + seed) as local:
-            run = local.submit(topology, options=options)
-            committed = run.run_until_idle()
-            assert run.snapshot() == on_spark
-        counted = (committed.committed, committed.tuples, committed.counters)
-        assert counted == (statistics.committed, statistics.tuples, statistics.counters)
 
 
 def examples_over(folder):
@@ -211,6 +64,61 @@ def test_the_local_engine_commits_what_spark_commits(cluster, tasks):
         )
 
 
-def test_the_words_of_storm_are_counted_as_they_should_be(cluster):
-    cluster.run(words_topology())
-    assert cluster.hash("{words}:counts") == counts_of_words(WORDS)
+TRANSFERS, ACCOUNTS, SEED = 900, 12, 3
+
+
+@EITHER_ENGINE
+@pytest.mark.parametrize(
+    ("parallelism", "commit_group_max"),
+    [
+        pytest.param(1, 64, marks=pytest.mark.nightly),
+        (3, 64),
+        pytest.param(2, 7, marks=pytest.mark.every_spark),
+        (2, 1),
+    ],
+)
+def test_the_ledger_equals_a_plain_loop_over_its_transfers(cluster, parallelism, commit_group_max):
+    topology = transfers.topology(
+        transfers=TRANSFERS, accounts=ACCOUNTS, transfers_per_batch=40, seed=SEED, parallelism=parallelism
+    )
+    statistics = cluster.run(topology, commit_group_max=commit_group_max)
+
+    balances, refused = balances_of_a_plain_loop(TRANSFERS, ACCOUNTS, SEED)
+    assert cluster.hash("{ledger}:balances") == balances
+    assert statistics.counters == {"refused": refused}
+    assert (statistics.committed, statistics.tuples) == (-(-TRANSFERS // 40), TRANSFERS)
+    assert refused > 0
+    assert sum(balances.values()) == ACCOUNTS * transfers.OPENING_BALANCE
+
+
+def test_a_ledger_of_one_account_is_refused():
+    with pytest.raises(TopologyError, match="ledger needs at least 2 accounts, got 1"):
+        transfers.topology(accounts=1)
+
+
+LINES = [[[f"to be or not {number % 5}"] for number in range(start, start + 9)] for start in range(0, 90, 9)]
+
+
+def is_word(word):
+    return not word.isdigit()
+
+
+@EITHER_ENGINE
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_words_are_counted_and_looked_up(cluster, parallelism):
+    counts = HashState("counts")
+    spout = FixedBatchesSpout(LINES, ["line"])
+    words = stream(spout, "lines", parallelism).flat_map(str.split, to="word").filter(is_word)
+    words.count_by("word", into=counts)
+    first = words.distinct_by("word", into=SetState("seen"))
+    first.key_by(lambda word: 10 * len(word)).count_by("key", into=HashState("lengths", field=int))
+    known = words.enrich(counts, by="word", to="before", as_of="transaction").filter(
+        lambda before: before is not None, of="before"
+    )
+    known.max_by("word", "before", into=HashState("before"))
+    cluster.run(words.topology("short_form", parallelism=parallelism), commit_group_max=7)
+
+    expected = Counter(word for batch in LINES for (line,) in batch for word in line.split() if not word.isdigit())
+    assert cluster.hash("{short_form}:counts") == expected
+    assert {int(length): count for length, count in cluster.hash("{short_form}:lengths").items()} == {20: 3, 30: 1}
+    assert cluster.hash("{short_form}:before") == {word: count * 9 // 10 for word, count in expected.items()}

@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.exactly_once import exactly_once
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.transactional.options import RunOptions
 from examples.streaming_bridge import topology
 from state import HashState
 from state.errors import TopologyError
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -156,31 +155,6 @@ def test_a_new_checkpoint_is_refused_with_both_queries_and_the_remedy(clicks, si
     assert clicks.stored() == counted
 
 
-def test_a_new_checkpoint_that_is_accepted_counts_all_its_batches_once(clicks, sinks):
-    sinks.append(clicks.sink())
-    clicks.run(sinks[-1])
-    sinks.append(clicks.sink(options=RunOptions(adopt="skip,again")))
-    other = clicks.cluster.notes / "other"
-    clicks.run(sinks[-1], other)
-    clicks.run(sinks[-1], other)
-
-    assert clicks.stored() == {page: 2 * count for page, count in clicks.counted.items()}
-
-
-def test_batch_numbers_that_restart_under_the_same_query_id_are_refused(clicks, sinks):
-    sinks.append(clicks.sink())
-    clicks.run(sinks[-1])
-    for log in ("offsets", "commits", "sources/0"):
-        for path in (clicks.checkpoint / log).iterdir():
-            path.unlink()
-
-    with pytest.raises(Exception, match="batch 2 was already processed") as caught:
-        clicks.run(sinks[-1])
-
-    assert "put the checkpoint back as it was" in str(caught.value)
-    assert clicks.stored() == clicks.counted
-
-
 def test_a_checkpoint_that_plans_the_last_batch_anew_is_refused(clicks, sinks):
     sinks.append(clicks.sink())
     clicks.run(sinks[-1])
@@ -194,22 +168,6 @@ def test_a_checkpoint_that_plans_the_last_batch_anew_is_refused(clicks, sinks):
     assert clicks.stored() == Counter(a=15, b=7, c=7)
 
 
-def test_a_query_that_ran_without_the_bridge_is_refused_until_told_where_to_begin(clicks, sinks):
-    clicks.run(lambda rows, batch_id: None)
-    clicks.add(("d", 13))
-    sinks.append(clicks.sink())
-    with pytest.raises(Exception, match=r"exactly_once\(\.\.\., first_batch_id=3\)"):
-        clicks.run(sinks[-1])
-    assert clicks.stored() == {}
-
-    sinks.append(clicks.sink(first_batch_id=3))
-    clicks.run(sinks[-1])
-    clicks.run(sinks[-1])
-
-    assert clicks.stored() == {"d": 13}
-    assert sinks[-1].statistics.last_txid == 1
-
-
 def test_a_column_that_the_rows_lack_is_named(clicks, sinks):
     builder = TransactionalTopologyBuilder("clicks", "rows", MicroBatches(["page", "user"]))
     builder.set_committer_bolt("store", Store()).fields_grouping("rows", ["page"])
@@ -221,20 +179,14 @@ def test_a_column_that_the_rows_lack_is_named(clicks, sinks):
         clicks.run(sinks[-1])
 
 
-class Totals(BaseBatchBolt, ICommitter):
+class Totals(Collecting):
     """Keeps what the query has added up."""
 
     totals = HashState("totals", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.mine: dict[str, int] = {}
-
-    def execute(self, tup):
-        self.mine[tup["page"]] = tup["clicks"]
-
     def finish_batch(self):
-        for page, clicks in self.mine.items():
-            self.totals.put(page, clicks)
+        for tup in self.tuples:
+            self.totals.put(tup["page"], tup["clicks"])
 
 
 def test_a_query_that_adds_up_by_itself_goes_through_the_bridge_too(clicks, sinks):

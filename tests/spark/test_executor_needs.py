@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 import pytest
 
 from tests.support.chaos.jobs import Site
+from tests.support.spark.installed import python_with
 
 TIMEOUT_S = 120.0
 JOB = """
@@ -57,11 +57,7 @@ def refusal(site: Site, *more: str) -> str:
 
 
 def test_a_library_that_executors_lack_is_named_first(site, tmp_path, monkeypatch):
-    (tmp_path / "lacking").mkdir()
-    (tmp_path / "lacking" / "msgpack.py").write_text("raise ModuleNotFoundError(\"No module named 'msgpack'\")\n")
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/lacking:$PYTHONPATH" exec {sys.executable} "$@"\n')
-    python.chmod(0o755)
+    python = python_with(tmp_path, "msgpack", "raise ModuleNotFoundError(\"No module named 'msgpack'\")\n")
     monkeypatch.setenv("PYSPARK_PYTHON", str(python))
 
     sentence = refusal(site)

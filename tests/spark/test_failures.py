@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import re
-import signal
-import sys
-import time
 
 import pytest
 import redis
@@ -16,15 +12,27 @@ import redis
 from coordinator.engines.spark.frame_jobs import FrameJobs
 from coordinator.run import run
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
-from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
+from state.errors import EngineError, ReplayLimitError, UserCodeError
+from tests.support.spark import mishaps
+from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology
 from tests.support.spark.either_engine import EITHER_ENGINE
+from tests.support.spark.mishaps import (
+    AtNumber,
+    InStore,
+    Mishap,
+    break_down,
+    end_process,
+    fail,
+    hang,
+    hang_in_c,
+    interrupt,
+    kill_worker,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 TRANSACTIONS, SIZE, BAD = 6, 8, 4
 BAD_NUMBER = (BAD - 1) * SIZE + 1
-HANG_S = 600.0
 SHIFT_UNIT = 1000
 
 
@@ -36,107 +44,58 @@ def only_lower_ones(txid):
     return exact_counts(txid - 1)
 
 
-class Misbehaving(Pass):
-    """Does something at one number: always, or only the first time when it has a marker."""
-
-    def __init__(self, number, marker=None):
-        self.number, self.marker = number, marker and str(marker)
-
-    def execute(self, tup):
-        if tup["number"] == self.number and (self.marker is None or once(self.marker)):
-            self.misbehave(tup)
-        super().execute(tup)
-
-    def misbehave(self, tup):
-        raise NotImplementedError
-
-
-class Raising(Misbehaving):
-    def misbehave(self, tup):
-        raise ValueError(f"cannot work with {tup['number']}")
-
-
-class Failing(Misbehaving):
-    def misbehave(self, tup):
-        raise FailedException("not now")
-
-
-class Killing(Misbehaving):
-    def misbehave(self, tup):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Hanging(Misbehaving):
-    def misbehave(self, tup):
-        time.sleep(HANG_S)
-
-
-class RaisingStore(Store):
-    """Raises at the end of one txid."""
-
-    def __init__(self, txid):
-        self.txid = txid
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == self.txid:
-            raise ValueError(f"cannot store {self.txid}")
-
-
-class KillingStore(Store):
-    """Kills its worker at the end of one txid: always, or only the first time when it has a marker."""
-
-    def __init__(self, txid, marker=None):
-        self.txid, self.marker = txid, marker and str(marker)
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == self.txid and (self.marker is None or once(self.marker)):
-            os.kill(os.getpid(), signal.SIGKILL)
+def crashes(caplog) -> list[int]:
+    """Sizes of the waves that crashed."""
+    found = (re.match(r"wave \d+ of (\d+) attempts? crashed", message) for message in caplog.messages)
+    return [int(match[1]) for match in found if match]
 
 
 @EITHER_ENGINE
 def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are_committed(cluster):
     with pytest.raises(UserCodeError) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
+        cluster.run(numbers_topology(TRANSACTIONS, work=AtNumber(break_down, BAD_NUMBER)))
 
     error = caught.value
     assert (error.component_id, error.attempt.partition(":")[0]) == ("work", str(BAD))
     assert error.task_index in (0, 1)
     assert error.tuple_text == f"Tuple(numbers/default: number={BAD_NUMBER})"
-    assert "in misbehave" in error.traceback_text
-    assert error.traceback_text.rstrip().endswith(f"ValueError: cannot work with {BAD_NUMBER}")
+    assert f'File "{mishaps.__file__}", line ' in error.traceback_text
+    assert ".zip" not in error.traceback_text
+    assert error.traceback_text.rstrip().endswith("ValueError: cannot work with it")
     for part in ("component 'work'", f"task {error.task_index}", error.attempt, f"number={BAD_NUMBER}", "Traceback"):
         assert part in str(error)
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
+    fixed = cluster.run(numbers_topology(TRANSACTIONS))
+    assert fixed.committed == TRANSACTIONS - BAD + 1
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
 
 @in_both_modes
-@pytest.mark.parametrize("commit_group_max", [pytest.param(1, marks=pytest.mark.nightly), 64])
-def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed(
-    cluster, commit_group_max, early_commit
+@pytest.mark.parametrize(
+    ("bolt", "cause"),
+    [
+        ({"work": AtNumber(end_process, BAD_NUMBER)}, "SystemExit: I have had enough"),
+        ({"work": AtNumber(interrupt, BAD_NUMBER)}, "KeyboardInterrupt: not a person"),
+        ({"store": InStore(end_process, BAD)}, "SystemExit: I have had enough"),
+        ({"store": InStore(break_down, BAD)}, "ValueError: cannot work with it"),
+    ],
+    ids=["exit", "interrupt", "exit in a committer", "error in a committer"],
+)
+def test_whoever_raises_or_ends_his_process_is_named_at_once_and_all_lower_txids_are_committed(
+    cluster, caplog, bolt, cause, early_commit
 ):
-    topology = numbers_topology(TRANSACTIONS, store=RaisingStore(BAD))
-    with pytest.raises(UserCodeError, match=f"ValueError: cannot store {BAD}") as caught:
-        cluster.run(topology, commit_group_max=commit_group_max, early_commit=early_commit)
+    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(UserCodeError, match=cause) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, **bolt), early_commit=early_commit)
 
-    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == ("store", str(BAD))
+    assert ([caught.value.component_id], caught.value.attempt.partition(":")[0]) == ([*bolt], str(BAD))
+    assert crashes(caplog) == []
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
 @EITHER_ENGINE
-def test_after_the_error_is_fixed_a_new_run_goes_on_at_its_txid(cluster):
-    with pytest.raises(UserCodeError):
-        cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
-    statistics = cluster.run(numbers_topology(TRANSACTIONS))
-
-    assert statistics.committed == TRANSACTIONS - BAD + 1
-    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
-
-
-@EITHER_ENGINE
 def test_a_failed_exception_has_the_transaction_replayed(cluster):
-    work = Failing(BAD_NUMBER, cluster.notes / "failed")
+    work = AtNumber(fail, BAD_NUMBER, cluster.notes / "failed")
     statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work), max_spout_pending=64)
 
     assert statistics.failed_attempts == TRANSACTIONS - BAD + 1  # all in one wave
@@ -147,7 +106,7 @@ def test_a_failed_exception_has_the_transaction_replayed(cluster):
 def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog):
     seen: list[RunStatistics] = []
     with caplog.at_level(logging.INFO, logger="txbatch"), pytest.raises(ReplayLimitError) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, work=Failing(BAD_NUMBER)), on_progress=seen.append)
+        cluster.run(numbers_topology(TRANSACTIONS, work=AtNumber(fail, BAD_NUMBER)), on_progress=seen.append)
 
     assert (caught.value.txid, caught.value.attempt_count) == (BAD, 5)
     assert "FailedException: not now" in caught.value.last_reason
@@ -162,25 +121,22 @@ def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog)
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
-def crashes(caplog) -> list[int]:
-    """Sizes of the waves that crashed."""
-    found = (re.match(r"wave \d+ of (\d+) attempts? crashed", message) for message in caplog.messages)
-    return [int(match[1]) for match in found if match]
-
-
-@pytest.mark.every_spark
-def test_a_worker_that_is_killed_has_its_wave_halved(cluster, caplog):
-    work = Killing(BAD_NUMBER, cluster.notes / "killed")
+@pytest.mark.parametrize("phase", [pytest.param("processing", marks=pytest.mark.every_spark), "commit"])
+def test_a_worker_that_is_killed_has_its_wave_halved_and_that_counts_against_no_attempt(cluster, caplog, phase):
+    marker = cluster.notes / "killed"
+    work = AtNumber(kill_worker, BAD_NUMBER, marker) if phase == "processing" else None
+    store = InStore(kill_worker, BAD, marker) if phase == "commit" else None
+    topology = numbers_topology(TRANSACTIONS, work=work, store=store)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work), max_spout_pending=2 * TRANSACTIONS)
+        statistics = cluster.run(topology, max_spout_pending=2 * TRANSACTIONS, max_attempts=1)
 
     assert crashes(caplog) == [TRANSACTIONS]
     assert statistics.waves == 3  # all six, then three and three
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
-def test_a_worker_that_is_killed_in_the_commit_phase_has_it_done_again(cluster, caplog):
-    store = KillingStore(BAD, cluster.notes / "killed")
+def test_a_worker_that_is_killed_in_a_commit_job_has_it_done_again(cluster, caplog):
+    store = InStore(kill_worker, BAD, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(numbers_topology(TRANSACTIONS, store=store), early_commit=False)
 
@@ -188,29 +144,13 @@ def test_a_worker_that_is_killed_in_the_commit_phase_has_it_done_again(cluster, 
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
-def test_a_worker_that_is_killed_in_an_early_commit_phase_has_its_wave_halved(cluster, caplog):
-    store = KillingStore(BAD, cluster.notes / "killed")
-    with caplog.at_level(logging.WARNING, logger="txbatch"):
-        cluster.run(numbers_topology(TRANSACTIONS, store=store), max_spout_pending=2 * TRANSACTIONS)
-
-    assert crashes(caplog) == [TRANSACTIONS]
-    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
-
-
-@pytest.mark.parametrize("phase", ["processing", "commit"])
-def test_a_crash_of_several_attempts_counts_against_none_of_them(cluster, phase):
-    marker = cluster.notes / "killed"
-    bolts = {"work": Killing(BAD_NUMBER, marker)} if phase == "processing" else {"store": KillingStore(BAD, marker)}
-    cluster.run(numbers_topology(TRANSACTIONS, **bolts), max_spout_pending=2 * TRANSACTIONS, max_attempts=1)
-
-    assert marker.exists()
-    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
-
-
 @in_both_modes
 @pytest.mark.parametrize(
     "bolts",
-    [pytest.param({"work": Killing(BAD_NUMBER)}, marks=pytest.mark.nightly), {"store": KillingStore(BAD)}],
+    [
+        pytest.param({"work": AtNumber(kill_worker, BAD_NUMBER)}, marks=pytest.mark.nightly),
+        {"store": InStore(kill_worker, BAD)},
+    ],
     ids=["processing", "commit"],
 )
 def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_committed(
@@ -226,69 +166,10 @@ def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_com
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
-class HangingInC(Misbehaving):
-    """As code in C does that lets no signal through."""
-
-    def misbehave(self, tup):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
-        time.sleep(HANG_S)
-
-
-class Exiting(Misbehaving):
-    def misbehave(self, tup):
-        sys.exit("I have had enough")
-
-
-class Interrupting(Misbehaving):
-    def misbehave(self, tup):
-        raise KeyboardInterrupt("not a person")
-
-
-class ExitingStore(Store):
-    """Exits at the end of one txid."""
-
-    def __init__(self, txid):
-        self.txid = txid
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == self.txid:
-            sys.exit("I have had enough")
-
-
-@pytest.mark.parametrize(
-    ("bolts", "culprit", "cause"),
-    [
-        ({"work": Exiting(BAD_NUMBER)}, "work", "SystemExit: I have had enough"),
-        ({"work": Interrupting(BAD_NUMBER)}, "work", "KeyboardInterrupt: not a person"),
-        ({"store": ExitingStore(BAD)}, "store", "SystemExit: I have had enough"),
-    ],
-    ids=["exit", "interrupt", "exit in a committer"],
-)
-def test_a_bolt_that_ends_its_process_is_named_at_once_and_all_lower_txids_are_committed(
-    cluster, caplog, bolts, culprit, cause
-):
-    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(UserCodeError, match=cause) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, **bolts))
-
-    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (culprit, str(BAD))
-    assert crashes(caplog) == []
-    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
-
-
-@EITHER_ENGINE
-def test_the_users_error_shows_the_file_it_was_written_in(cluster):
-    with pytest.raises(UserCodeError) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
-
-    assert f'File "{__file__}", line ' in caught.value.traceback_text
-    assert ".zip" not in caught.value.traceback_text
-
-
 @EITHER_ENGINE
 @pytest.mark.parametrize("timeout_s", [pytest.param(3, marks=pytest.mark.nightly), 5])
 def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_again(cluster, caplog, timeout_s):
-    work = Hanging(1, cluster.notes / "hung")
+    work = AtNumber(hang, 1, cluster.notes / "hung")
     topology = numbers_topology(2, work=work, message_timeout_s=timeout_s)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(topology)
@@ -296,7 +177,7 @@ def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_ag
     told = next(text for text in caplog.messages if "crashed" in text)
     assert re.fullmatch(
         r"wave 1 of 2 attempts crashed: component 'work', task [01], attempt 1:[0-9a-f]+ had not returned when the "
-        rf"message timeout of {timeout_s} s ran out, in misbehave \({re.escape(__file__)}, line \d+\)"
+        rf"message timeout of {timeout_s} s ran out, in hang \({re.escape(mishaps.__file__)}, line \d+\)"
         r"(; if it needs longer, raise the limit with the builder's set_message_timeout_s|; for part of .*)",
         told,
     )
@@ -305,7 +186,7 @@ def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_ag
 
 
 def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
-    topology = numbers_topology(2, work=HangingInC(1, cluster.notes / "hung"), message_timeout_s=3.0)
+    topology = numbers_topology(2, work=AtNumber(hang_in_c, 1, cluster.notes / "hung"), message_timeout_s=3.0)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(topology)
 
@@ -319,31 +200,21 @@ def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_an
 def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid_and_line_though_spark_tries_its_task_again(
     cluster_that_retries,
 ):
-    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=6.0)
+    topology = numbers_topology(2, work=AtNumber(hang, SIZE), message_timeout_s=6.0)
     with pytest.raises(ReplayLimitError) as caught:
         cluster_that_retries.run(topology, max_attempts=2)
 
     assert (caught.value.txid, caught.value.attempt_count) == (2, 2)
-    assert re.match(rf"component 'work', task .*, in misbehave \({re.escape(__file__)}, line", caught.value.last_reason)
+    assert re.match(
+        rf"component 'work', task .*, in hang \({re.escape(mishaps.__file__)}, line", caught.value.last_reason
+    )
     assert cluster_that_retries.hash("{numbers}:counts") == only_lower_ones(2)
-
-
-class HangingStore(Store):
-    """Hangs at the end of one txid, once."""
-
-    def __init__(self, txid, marker):
-        self.txid, self.marker = txid, str(marker)
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == self.txid and once(self.marker):
-            time.sleep(HANG_S)
 
 
 @in_both_modes
 @pytest.mark.timeout(90)
 def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog, early_commit):
-    store = HangingStore(2, cluster.notes / "hung")
+    store = InStore(hang, 2, cluster.notes / "hung")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(numbers_topology(2, store=store, message_timeout_s=6.0), early_commit=early_commit)
 
@@ -367,11 +238,8 @@ def test_an_application_that_is_stopped_under_a_run_is_told(contexts, redis_back
         contexts.close()
 
 
-class DrawingAndKilling(Pass):
-    """Shifts all numbers by what it draws, and kills its worker in the middle of a batch, once."""
-
-    def __init__(self, number, marker):
-        self.number, self.marker = number, str(marker)
+class Drawing(Mishap, Pass):
+    """Shifts all numbers by what it draws; it happens in the middle of a batch."""
 
     def prepare(self, conf, context, collector, attempt):
         super().prepare(conf, context, collector, attempt)
@@ -379,13 +247,12 @@ class DrawingAndKilling(Pass):
 
     def execute(self, tup):
         self.collector.emit([tup["number"] + self.shift])
-        if tup["number"] == self.number and once(self.marker):
-            os.kill(os.getpid(), signal.SIGKILL)
+        self.passes(tup["number"])
 
 
 def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster_that_retries, caplog):
     cluster = cluster_that_retries
-    work = DrawingAndKilling(BAD_NUMBER, cluster.notes / "killed")
+    work = Drawing(kill_worker, BAD_NUMBER, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work))
 
@@ -401,7 +268,7 @@ def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster
 @in_both_modes
 def test_a_commit_task_that_spark_tries_again_counts_once(cluster_that_retries, caplog, early_commit):
     cluster = cluster_that_retries
-    store = KillingStore(BAD, cluster.notes / "killed")
+    store = InStore(kill_worker, BAD, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         statistics = cluster.run(numbers_topology(TRANSACTIONS, store=store), early_commit=early_commit)
 

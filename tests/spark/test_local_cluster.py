@@ -11,13 +11,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 import redis
 
 from tests.support.spark import cluster_driver
 from tests.support.spark.cluster_driver import SIZE, TRANSACTIONS
 from tests.support.spark.elsewhere import shaky_bolts
+from tests.support.spark.installed import python_in, spark_home_in
 
 pytestmark = [
     pytest.mark.nightly,
@@ -29,25 +29,6 @@ pytestmark = [
 ]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def spark_home_in(folder: Path) -> Path:
-    """A Spark home like that of the installed pyspark: a local cluster writes its work folder into it."""
-    home = folder / "spark-home"
-    home.mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        if part.name != "work":
-            (home / part.name).symlink_to(part)
-    return home
-
-
-def blind_python_in(folder: Path) -> Path:
-    """An interpreter for executors that has the installed libraries, but not this checkout by their ``.pth`` files."""
-    program = folder / "python"
-    libraries = sysconfig.get_path("purelib")
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec {sys.executable} -S "$@"\n')
-    program.chmod(0o755)
-    return program
 
 
 class Outcome:
@@ -75,9 +56,10 @@ class Outcome:
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory, valkey_url) -> dict[str, Outcome]:
     folder = tmp_path_factory.mktemp("elsewhere")
+    libraries = sysconfig.get_path("purelib")  # without the .pth file by which this checkout is found
     (folder / "shaky_bolts.py").write_bytes(Path(shaky_bolts.__file__).read_bytes())
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
-        "PYSPARK_PYTHON": str(blind_python_in(folder)),
+        "PYSPARK_PYTHON": str(python_in(folder, f"$PYTHONPATH:{libraries}", "-S")),
         "SPARK_HOME": str(spark_home_in(folder)),
         "SPARK_LOCAL_DIRS": str(folder / "spark-local"),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -146,11 +128,3 @@ def test_work_that_depends_on_the_order_equals_an_independent_fold(outcomes):
         expected[txid] = weight
 
     assert outcomes["in_order"].weights == expected
-
-
-def test_work_that_comes_out_otherwise_is_mixed_without_the_residue(outcomes):
-    outcome = outcomes["unguarded"]
-
-    assert outcome.was_done_again()
-    assert outcome.said["failed_attempts"] == 0
-    assert sum(outcome.counts.values()) != TRANSACTIONS * SIZE or set(outcome.counts.values()) != {1}

@@ -12,21 +12,12 @@ from coordinator.transactional.options import RunOptions
 from state.redis_client.connection import RedisConnection, connect, texts_by_name
 from state.redis_server.program import find_server_program
 from tests.support.stores.moving_servers import ClusteredServers
+from tests.support.topologies.ledger_balances import balances_of_a_plain_loop
 
 pytestmark = [pytest.mark.nightly, pytest.mark.spark, pytest.mark.redis, pytest.mark.chaos]
 
 TRANSFERS, ACCOUNTS, SEED = 3_000, 12, 3
 KEY = "{ledger}:balances"
-
-
-def balances_of_a_plain_loop() -> dict[str, int]:
-    balances = [ledger.OPENING_BALANCE] * ACCOUNTS
-    for number in range(TRANSFERS):
-        source, target, amount = ledger.transfer(number, ACCOUNTS, SEED)
-        if balances[source] >= amount:
-            balances[source] -= amount
-            balances[target] += amount
-    return {str(account): money for account, money in enumerate(balances)}
 
 
 def test_the_ledger_is_exact_while_its_slot_moves_and_its_primary_dies(contexts):
@@ -56,5 +47,5 @@ def test_the_ledger_is_exact_while_its_slot_moves_and_its_primary_dies(contexts)
         with connect(servers.url, key=KEY) as client:
             found = texts_by_name(RedisConnection(client, "there", timeout_s=30.0).call("HGETALL", KEY))
         assert servers.owner(KEY) is not before
-    assert {name: int(text) for name, text in found.items()} == balances_of_a_plain_loop()
+    assert {name: int(text) for name, text in found.items()} == balances_of_a_plain_loop(TRANSFERS, ACCOUNTS, SEED)[0]
     assert statistics.committed == TRANSFERS // 20

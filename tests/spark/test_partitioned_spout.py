@@ -9,10 +9,11 @@ import pytest
 from coordinated_bolt.transport.frames import FrameKind
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.coordinator import Coordinator
-from tests.support.spark.bolts import Store, notes
+from tests.support.spark.bolts import Pass, Store, notes
 from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.faults import OneFrame, tasks_of
-from tests.support.spark.partitioned import PARTITIONS, TRANSACTIONS, WIDTH, FailingStore, Ranges, Relay
+from tests.support.spark.mishaps import AtEnd, InStore, fail
+from tests.support.spark.partitioned import PARTITIONS, TRANSACTIONS, WIDTH, Ranges
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 def ranges_topology(cluster, *, relay=None, store=None):
     spout = Ranges(cluster.notes / "cuts")
     builder = TransactionalTopologyBuilder("ranges", "ranges", spout, parallelism=2)
-    builder.set_bolt("relay", relay or Relay(), parallelism=2).shuffle_grouping("ranges")
+    builder.set_bolt("relay", relay or Pass(), parallelism=2).shuffle_grouping("ranges")
     builder.set_committer_bolt("store", store or Store(), parallelism=2).fields_grouping("relay", ["number"])
     return builder.build()
 
@@ -55,7 +56,7 @@ def test_partitions_are_cut_once_each_from_where_the_last_cut_ended(cluster):
 
 @EITHER_ENGINE
 def test_after_a_failed_commit_phase_exactly_the_same_ranges_are_read_again(cluster):
-    store = FailingStore(cluster.notes / "failed", txid=4)
+    store = InStore(fail, 4, cluster.notes / "failed")
     statistics = cluster.run(ranges_topology(cluster, store=store), max_spout_pending=2 * TRANSACTIONS)
 
     first_cuts: dict[tuple[int, int], list[int]] = {}
@@ -69,7 +70,7 @@ def test_after_a_failed_commit_phase_exactly_the_same_ranges_are_read_again(clus
 
 @EITHER_ENGINE
 def test_after_a_failed_processing_phase_the_ranges_still_follow_each_other(cluster):
-    relay = Relay(cluster.notes / "failed", txid=4)
+    relay = AtEnd(fail, 4, cluster.notes / "failed")
     statistics = cluster.run(ranges_topology(cluster, relay=relay), max_spout_pending=2 * TRANSACTIONS)
 
     assert statistics.failed_attempts == TRANSACTIONS - 4 + 1

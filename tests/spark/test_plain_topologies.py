@@ -14,25 +14,13 @@ from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinator.plain.plain_statistics import PlainStatistics
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.run_plain import run_plain
 from coordinator.start import RunStatus, start
 from examples import plain_word_count
-from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
+from state.errors import FailedException
 from tests.support.spark.bolts import note, notes, once
-from tests.support.spark.plain_jobs import (
-    AnchorTwice,
-    Failing,
-    Feed,
-    Forgetful,
-    Hanging,
-    Join,
-    Killing,
-    Pass,
-    Raising,
-    Seen,
-    builder_of,
-    run,
-)
+from tests.support.spark.mishaps import AtValue, fail, hang, kill_worker
+from tests.support.spark.plain_jobs import Feed, Join, Seen, builder_of, run
+from tests.support.topologies.plain_components import AnchorTwice, Identity
 
 pytestmark = pytest.mark.spark
 
@@ -123,16 +111,6 @@ def test_words_are_counted_by_key_and_all_of_them_in_order(context, tmp_path):
     assert (statistics.waves, acked(), failed()) == (1, [0, 1, 2, 3], [])
 
 
-def test_a_bolts_memory_lasts_one_wave(context, tmp_path):
-    path = tmp_path / "notes"
-    builder = builder_of(["a", "a", "a"], pending=2)
-    builder.set_bolt("global", GlobalCount(path)).global_grouping("feed")
-
-    assert run(context, builder.build()).waves == 2
-
-    assert [value for _, _, value in notes(path)] == [1, 2, 1]
-
-
 class Split(BaseBasicBolt):
     """Splits lines into words; every third line fails the first time."""
 
@@ -196,28 +174,12 @@ def test_every_grouping_brings_each_tuple_where_it_belongs_and_all_are_acked(con
     path, count = tmp_path / "notes", 24
     builder = builder_of(range(count), tasks=2)
     builder.set_bolt("sort", Sort(), 2).none_grouping("feed")
-    for component_id, tasks in (
-        ("shuffle", 3),
-        ("fields", 3),
-        ("partial", 3),
-        ("all", 2),
-        ("global", 2),
-        ("custom", 3),
-    ):
-        bolt = builder.set_bolt(component_id, Seen(path), tasks)
-        match component_id:
-            case "shuffle":
-                bolt.shuffle_grouping("sort")
-            case "fields":
-                bolt.fields_grouping("sort", ["value"])
-            case "partial":
-                bolt.partial_key_grouping("sort", ["value"])
-            case "all":
-                bolt.all_grouping("sort")
-            case "global":
-                bolt.global_grouping("sort")
-            case _:
-                bolt.grouping("sort", FirstTwo())
+    builder.set_bolt("shuffle", Seen(path), 3).shuffle_grouping("sort")
+    builder.set_bolt("fields", Seen(path), 3).fields_grouping("sort", ["value"])
+    builder.set_bolt("partial", Seen(path), 3).partial_key_grouping("sort", ["value"])
+    builder.set_bolt("all", Seen(path), 2).all_grouping("sort")
+    builder.set_bolt("global", Seen(path), 2).global_grouping("sort")
+    builder.set_bolt("custom", Seen(path), 3).grouping("sort", FirstTwo())
     builder.set_bolt("local", Seen(path), 2).local_or_shuffle_grouping("sort")
     builder.set_bolt("direct", Seen(path), 3).direct_grouping("sort", "named")
 
@@ -241,8 +203,8 @@ def test_every_grouping_brings_each_tuple_where_it_belongs_and_all_are_acked(con
 def test_tuples_jump_over_levels_and_trees_close_however_many_ackers_there_are(context, tmp_path, ackers):
     path = tmp_path / "notes"
     builder = builder_of(range(10), tasks=2, ackers=ackers)
-    builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
-    builder.set_bolt("second", Pass()).shuffle_grouping("first")
+    builder.set_bolt("first", Identity(), 2).shuffle_grouping("feed")
+    builder.set_bolt("second", Identity()).shuffle_grouping("first")
     last = builder.set_bolt("last", Seen(path), 3)
     last.shuffle_grouping("feed").fields_grouping("first", ["value"]).shuffle_grouping("second")
 
@@ -256,8 +218,8 @@ def test_tuples_jump_over_levels_and_trees_close_however_many_ackers_there_are(c
 def test_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(context, tmp_path):
     path = tmp_path / "notes"
     builder = builder_of(range(6))
-    builder.set_bolt("left", Pass(), 2).shuffle_grouping("feed")
-    builder.set_bolt("right", Pass(), 2).shuffle_grouping("feed")
+    builder.set_bolt("left", Identity(), 2).shuffle_grouping("feed")
+    builder.set_bolt("right", Identity(), 2).shuffle_grouping("feed")
     joined = builder.set_bolt("join", Join(), 2)
     joined.fields_grouping("left", ["value"]).fields_grouping("right", ["value"])
     builder.set_bolt("end", Seen(path)).shuffle_grouping("join")
@@ -271,8 +233,8 @@ def test_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(context, 
 @pytest.mark.case(id="G6")
 def test_one_side_of_a_join_that_is_missing_fails_the_other(context):
     builder = builder_of(range(4), replays=False)
-    builder.set_bolt("left", Pass()).shuffle_grouping("feed")
-    builder.set_bolt("right", Failing(2)).shuffle_grouping("feed")
+    builder.set_bolt("left", Identity()).shuffle_grouping("feed")
+    builder.set_bolt("right", AtValue(fail, 2)).shuffle_grouping("feed")
     joined = builder.set_bolt("join", Join(), 2)
     joined.fields_grouping("left", ["value"]).fields_grouping("right", ["value"])
 
@@ -286,7 +248,7 @@ def test_one_side_of_a_join_that_is_missing_fails_the_other(context):
 def test_a_tuple_anchored_twice_on_the_same_one_is_acked_once(context, feeds):
     builder = builder_of(range(feeds))
     builder.set_bolt("twice", AnchorTwice()).shuffle_grouping("feed")
-    builder.set_bolt("end", Pass()).shuffle_grouping("twice")
+    builder.set_bolt("end", Identity()).shuffle_grouping("twice")
 
     run(context, builder.build())
 
@@ -306,37 +268,10 @@ def test_ticks_do_not_come_and_the_log_says_so(context, tmp_path, caplog):
     assert seen_by(path, "seen") == {"a": 1, "b": 1}
 
 
-def test_what_a_bolt_neither_acks_nor_fails_has_failed_when_its_wave_ends(context):
-    builder = builder_of(range(4), replays=False)
-    builder.disable_message_timeouts()
-    builder.set_bolt("forget", Forgetful(1)).shuffle_grouping("feed")
-
-    statistics = run(context, builder.build())
-
-    assert Feed.told == [("ack", 0), ("fail", 1), ("ack", 2), ("ack", 3)]
-    assert statistics.waves == 1
-
-
-def test_an_error_in_a_bolt_ends_the_run_with_its_story_and_nobody_hears_of_the_wave(context):
-    builder = builder_of(range(4))
-    builder.set_bolt("work", Raising(2), 2).fields_grouping("feed", ["value"])
-    builder.set_bolt("end", Pass(), 2).shuffle_grouping("work")
-
-    with pytest.raises(UserCodeError) as caught:
-        run(context, builder.build())
-
-    error = caught.value
-    assert (error.component_id, error.attempt, error.tuple_text) == ("work", "", "Tuple(feed/default: value=2)")
-    assert error.task_index in (0, 1)
-    assert "in happen" in error.traceback_text
-    assert error.traceback_text.rstrip().endswith("ValueError: cannot work with 2")
-    assert Feed.told == []
-
-
 def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes_again(context, contexts, tmp_path):
     path = tmp_path / "notes"
     builder = builder_of(range(4))
-    builder.set_bolt("work", Killing(2, tmp_path / "killed"), 2).fields_grouping("feed", ["value"])
+    builder.set_bolt("work", AtValue(kill_worker, 2, tmp_path / "killed"), 2).fields_grouping("feed", ["value"])
     builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
     before = contexts.shuffle_files()  # Spark SQL leaves its own to the garbage collector
 
@@ -352,8 +287,8 @@ def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes
 def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(cluster_that_retries, tmp_path):
     path = tmp_path / "notes"
     builder = builder_of(range(40), tasks=2)
-    builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
-    builder.set_bolt("work", Killing(21, tmp_path / "killed"), 2).shuffle_grouping("first")
+    builder.set_bolt("first", Identity(), 2).shuffle_grouping("feed")
+    builder.set_bolt("work", AtValue(kill_worker, 21, tmp_path / "killed"), 2).shuffle_grouping("first")
     builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
 
     statistics = run(cluster_that_retries.context, builder.build())
@@ -362,29 +297,19 @@ def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothin
     assert (statistics.crashed_waves, failed(), acked()) == (0, [], list(range(40)))
 
 
-def test_a_tuple_that_kills_its_worker_whenever_it_comes_stops_the_run(context):
-    builder = builder_of([0, 1])
-    builder.set_bolt("work", Killing(1)).shuffle_grouping("feed")
-
-    with pytest.raises(WaveCrashError, match="2 waves of one tuple crashed in a row"):
-        run(context, builder.build(), max_crashes=2)
-
-    assert acked() == [0]
-
-
 @pytest.mark.parametrize("timeout_s", [3.0, pytest.param(6.0, marks=pytest.mark.nightly)])
 def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fails(
     context, tmp_path, caplog, timeout_s
 ):
     builder = builder_of([0, 1])
     builder.set_message_timeout_s(timeout_s)
-    builder.set_bolt("work", Hanging(1, tmp_path / "hung")).shuffle_grouping("feed")
+    builder.set_bolt("work", AtValue(hang, 1, tmp_path / "hung")).shuffle_grouping("feed")
 
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         statistics = run(context, builder.build())
 
     limit = f"a wave's limit of {2 * timeout_s:g} s"
-    assert f"component 'work', task 0 had not returned when {limit} ran out, in happen (" in caplog.text
+    assert f"component 'work', task 0 had not returned when {limit} ran out, in hang (" in caplog.text
 
     assert (set(failed()), acked()) == ({0, 1}, [0, 1])
     assert statistics.crashed_waves == 1
@@ -392,21 +317,13 @@ def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fa
 
 def test_shuffle_files_of_a_wave_are_gone_with_it(context, contexts):
     builder = builder_of(range(40), pending=10)
-    builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
-    builder.set_bolt("second", Pass(), 2).shuffle_grouping("first")
+    builder.set_bolt("first", Identity(), 2).shuffle_grouping("feed")
+    builder.set_bolt("second", Identity(), 2).shuffle_grouping("first")
 
     before, left = set(contexts.shuffle_files()), []
     run(context, builder.build(), on_progress=lambda _: left.append(set(contexts.shuffle_files()) - before))
 
     assert left == [set()] * 4
-
-
-def test_settings_for_somebody_elses_session_are_refused(context):
-    builder = builder_of([0])
-    builder.set_bolt("end", Pass()).shuffle_grouping("feed")
-
-    with pytest.raises(TopologyError, match="conf is for a session that txbatch starts"):
-        run_plain(builder.build(), spark=context, conf={"spark.a": "b"})
 
 
 @pytest.mark.every_spark

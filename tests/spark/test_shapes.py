@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.engines.spark.shipping import pickle_spec
 from coordinator.topology.planning.plan import make_plan
-from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.support.spark.bolts import Pass, exact_counts, exact_sums, numbers_topology
 from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.shapes import (
     NUMBERS,
@@ -23,7 +23,6 @@ from tests.support.spark.shapes import (
     SeenByOne,
     SeenOnStreams,
     Sorting,
-    Sparse,
     builder_of,
 )
 
@@ -93,32 +92,3 @@ def test_a_bolt_fed_by_a_committer_and_by_a_bolt_gets_both(cluster):
         for txid in range(1, TRANSACTIONS + 1)
     }
     assert cluster.hash("{joined}:doubled") == expected
-
-
-def test_empty_transactions_are_finished_and_committed_in_order_as_well(cluster):
-    builder = builder_of("sparse", Sparse(TRANSACTIONS))
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
-    builder.set_committer_bolt("first", First()).global_grouping("work")
-    builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("first", ["txid"])
-    statistics = cluster.run(builder.build())
-
-    sums = exact_sums(TRANSACTIONS)
-    assert (statistics.committed, statistics.tuples) == (TRANSACTIONS, 2 * SIZE)
-    expected = dict.fromkeys(("1", "2"), 0) | dict.fromkeys(("3", "4", "5"), sums["3"]) | {"6": sums["3"] + sums["6"]}
-    assert cluster.hash("{sparse}:doubled") == expected
-
-
-def test_a_topology_without_a_committer_is_processed_and_its_txids_are_committed(cluster):
-    builder = builder_of("uncommitted")
-    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
-    statistics = cluster.run(builder.build())
-
-    assert (statistics.committed, statistics.last_txid) == (TRANSACTIONS, TRANSACTIONS)
-
-
-def test_a_committer_may_hear_the_spout_directly(cluster):
-    builder = builder_of("flat")
-    builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("numbers", ["number"])
-    cluster.run(builder.build())
-
-    assert cluster.hash("{flat}:counts") == exact_counts(TRANSACTIONS)

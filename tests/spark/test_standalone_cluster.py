@@ -235,10 +235,3 @@ def submitted(cluster: Field, folder: Path, *more: str) -> subprocess.CompletedP
 def test_spark_submit_runs_a_driver_in_client_mode(field: Make, tmp_path: Path) -> None:
     done = submitted(field(), tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["40"]), done.stderr[-4000:]
-
-
-@pytest.mark.nightly
-def test_spark_itself_refuses_python_in_cluster_mode_of_a_standalone_master(field: Make, tmp_path: Path) -> None:
-    refused = submitted(field(workers=0), tmp_path, "--deploy-mode", "cluster")
-    assert refused.returncode != 0
-    assert "not supported for python applications on standalone clusters" in refused.stderr

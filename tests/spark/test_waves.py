@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.waves.wave import Wave
 from coordinator.run import run
-from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples import word_count
-from state import HashState
 from tests.support.spark.bolts import (
-    Numbers,
-    Pass,
-    Store,
-    exact_counts,
     exact_sums,
-    note,
-    notes,
     numbers_topology,
 )
 
@@ -77,140 +66,12 @@ def test_jobs_are_described_by_topology_wave_and_txids(cluster, tmp_path):
     assert described == ["word_count: wave 1, txids 1..3, processing", "word_count: wave 1, txids 1..3, commit"]
 
 
-class NotingWork(Pass):
-    """Notes when it is done with an attempt."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def finish_batch(self):
-        note(self.path, "processed", str(self.attempt))
-
-
-class NotingStore(Store):
-    """Notes every call."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        note(self.path, "prepare", str(attempt))
-
-    def execute(self, tup):
-        super().execute(tup)
-        note(self.path, "execute", str(tup.attempt))
-
-    def finish_batch(self):
-        super().finish_batch()
-        note(self.path, "finish", str(self.attempt))
-
-
-def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
-    path, transactions = cluster.notes / "calls", 12
-    commit = Wave.commit
-
-    def noting_commit(wave, attempts, **named):
-        note(path, "id", *map(str, attempts))
-        return commit(wave, attempts, **named)
-
-    monkeypatch.setattr(Wave, "commit", noting_commit)
-    builder = TransactionalTopologyBuilder("numbers", "numbers", Numbers(transactions), parallelism=2)
-    builder.set_bolt("aside", NotingWork(path), parallelism=2).shuffle_grouping("numbers")  # nobody listens to it
-    builder.set_bolt("work", NotingWork(path), parallelism=2).shuffle_grouping("numbers")
-    store = builder.set_committer_bolt("store", NotingStore(path), parallelism=2)
-    store.fields_grouping("work", ["number"])
-    cluster.run(builder.build(), max_spout_pending=8, early_commit=False)
-
-    processed: dict[str, int] = defaultdict(int)
-    has_id: set[str] = set()
-    finished: list[str] = []
-    for call, *attempts in notes(path):
-        if call == "processed":
-            processed[attempts[0]] += 1
-        elif call == "id":
-            has_id.update(attempts)
-        else:
-            assert attempts[0] in has_id
-            assert processed[attempts[0]] == 4  # two bolts of two tasks
-            finished += attempts if call == "finish" else []
-    assert len(finished) == 2 * transactions
-    assert cluster.hash("{numbers}:counts") == exact_counts(transactions)
-
-
 def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
     before = contexts.shuffle_files()  # Spark SQL leaves its own to the garbage collector
     statistics = cluster.run(numbers_topology(50, size=2, parallelism=2), max_spout_pending=2)
 
     assert statistics.waves >= 50
     assert set(contexts.shuffle_files()) <= set(before)
-
-
-def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypatch):
-    released: list[Any] = []
-    release = Wave.release
-
-    def keep(wave):
-        released.append(wave)
-
-    monkeypatch.setattr(Wave, "release", keep)
-    cluster.run(numbers_topology(4, size=2, parallelism=2), max_spout_pending=2)
-
-    assert len(released) == 4
-    assert len(contexts.shuffle_files()) >= 4
-    for wave in released:
-        release(wave)
-
-
-@pytest.mark.parametrize(
-    "commit_group_max", [1, *(pytest.param(size, marks=pytest.mark.nightly) for size in (2, 64)), 7]
-)
-def test_committers_that_read_leave_the_same_state_for_every_group_size(cluster, commit_group_max):
-    statistics = cluster.run(crossing_topology(24), commit_group_max=commit_group_max)
-
-    assert statistics.commit_groups >= 24 // commit_group_max
-    assert cluster.hash("{crossing}:values") == crossed(24)
-
-
-def test_committers_that_read_leave_other_state_without_the_rule_on_reads(cluster, monkeypatch):
-    monkeypatch.setattr("committers.group_commit._reads_anothers_write", lambda *_: False)
-    statistics = cluster.run(crossing_topology(24), commit_group_max=64)
-
-    assert statistics.commit_groups < 24
-    assert cluster.hash("{crossing}:values") != crossed(24)
-
-
-class Crossing(BaseBatchBolt, ICommitter):
-    """Two tasks, each of which keeps one value and reads both."""
-
-    values = HashState("values", value=int)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.total = 0
-
-    def execute(self, tup):
-        self.total += tup["number"]
-
-    def finish_batch(self):
-        own, other = ("a", "b") if self.context.task_index == 0 else ("b", "a")
-        found = self.values.get_many([own, other])
-        self.values.put(own, (3 * (found[own] or 0) + (found[other] or 0) + self.total) % 1_000_003)
-
-
-def crossing_topology(transactions):
-    builder = TransactionalTopologyBuilder("crossing", "numbers", Numbers(transactions), parallelism=2)
-    builder.set_committer_bolt("cross", Crossing(), parallelism=2).all_grouping("numbers")
-    return builder.build()
-
-
-def crossed(transactions, size=8):
-    """What `Crossing` has to leave, transaction by transaction."""
-    a = b = 0
-    for txid in range(1, transactions + 1):
-        total = sum(range((txid - 1) * size, txid * size))
-        a, b = (3 * a + b + total) % 1_000_003, (3 * b + a + total) % 1_000_003
-    return {"a": a, "b": b}
 
 
 def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
@@ -267,10 +128,3 @@ def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
     ]
     assert session.sparkContext.parallelize([1, 2, 3], 2).sum() == 6
     assert redis_backend.client().hget("{numbers}:counts", "127") == b"1"
-
-
-def test_one_context_takes_run_after_run(cluster):
-    for run_number in range(3):
-        statistics = cluster.run(numbers_topology(2, size=2 + run_number))
-        assert statistics.committed == (2 if run_number == 0 else 0)  # the same topology, all done before
-    assert cluster.hash("{numbers}:counts") == exact_counts(2, size=2)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.plain.plain_plan import PlainPlan
-from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
-from tests.support.topologies.batch_components import Diary, Outside, Pass, square_builder
-from tests.support.topologies.plain_jobs import coordinator_of, planned
+from tests.support.topologies.batch_components import Diary, Outside, square_builder
+from tests.support.topologies.plain_jobs import coordinator_of, planned, with_small_frames
 
 REQUESTS = {"two": 2, "ten": 10, "one": 1, "none": 0}
 SQUARES = {("none", 0), ("one", 1), ("ten", 100), ("two", 4)}
@@ -25,12 +20,6 @@ TOTAL_TASKS = 3
 @pytest.fixture(autouse=True)
 def _empty_diary():
     Diary.entries.clear()
-
-
-def with_small_frames(plan: PlainPlan) -> PlainPlan:
-    """Every message in a frame of its own, so that it can be lost alone."""
-    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.wirings.items()}
-    return replace(plan, wirings=wirings)
 
 
 def got():
@@ -88,29 +77,6 @@ def test_lost_and_doubled_frames_delay_acks_and_never_make_them_lie(seed, mischi
         if entry[0] == "acked":
             assert ("got", entry[1], REQUESTS[entry[1]] ** 2) in Diary.entries[:place]
     assert len(Diary.of("prepare")) == len(Diary.of("cleanup"))
-
-
-class Raising(BaseBatchBolt):
-    """Raises at the end of a batch."""
-
-    def execute(self, tup):
-        """Ignores it."""
-
-    def finish_batch(self):
-        raise ValueError("cannot finish it")
-
-
-def test_what_a_bolt_inside_raises_ends_the_run_with_its_story():
-    builder = square_builder(REQUESTS)
-    batches = BatchSubtopologyBuilder("other", Pass())
-    batches.master_declarer.shuffle_grouping("total")
-    batches.set_bolt("raising", Raising()).shuffle_grouping("other")
-    batches.extend_topology(builder)
-    plan = planned(builder.build())
-    with pytest.raises(UserCodeError, match="ValueError: cannot finish it") as caught:
-        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
-    assert caught.value.component_id == "raising"
-    assert acked() == []
 
 
 def test_a_stage_that_is_computed_again_does_the_same_again():

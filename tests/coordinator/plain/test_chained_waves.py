@@ -11,17 +11,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import FailedException, UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
-from tests.support.topologies.plain_jobs import Diary, Told, coordinator_of, planned
+from tests.support.topologies.plain_jobs import Diary, Raising, Scripted, Summing, Told, coordinator_of, planned
 
 NUMBERS = 8
 BOLTS = ("a", "b", "c", "d")
-GROUPINGS = ("shuffle", "none", "local or shuffle", "fields", "all", "global")
+GROUPINGS = ("shuffle", "none", "local_or_shuffle", "fields", "all", "global")
 
 
 class Nested(BaseRichBolt):
@@ -86,19 +85,8 @@ def topology_of(shape: Any, *, is_chained: bool) -> PlainPlan:
         for above, grouping, is_aside in {(heard[0], heard[2] and heard[0] > 0): heard for heard in hearings}.values():
             upstream = ("numbers", *BOLTS)[above]
             stream = "aside" if is_aside and above else "default"
-            match grouping:
-                case "shuffle":
-                    declarer.shuffle_grouping(upstream, stream)
-                case "none":
-                    declarer.none_grouping(upstream, stream)
-                case "local or shuffle":
-                    declarer.local_or_shuffle_grouping(upstream, stream)
-                case "fields":
-                    declarer.fields_grouping(upstream, ["number"], stream)
-                case "all":
-                    declarer.all_grouping(upstream, stream)
-                case _:
-                    declarer.global_grouping(upstream, stream)
+            fields = [["number"]] if grouping == "fields" else []
+            getattr(declarer, f"{grouping}_grouping")(upstream, *fields, stream)
     builder.set_max_spout_pending(3)
     return planned(builder.build())
 
@@ -146,31 +134,12 @@ def test_a_chain_takes_one_stage():
     assert plan.chained_to(2) == (4, 6, 8)
 
 
-class Raising(BaseBasicBolt):
-    """Raises at one number."""
-
-    output_fields = ("number",)
-
-    def execute(self, tup, collector):
-        if tup["number"] == 2:
-            raise ValueError("cannot work with it")
-
-
-class Twice(BaseBasicBolt):
-    """Emits each number twice."""
-
-    output_fields = ("number",)
-
-    def execute(self, tup, collector):
-        collector.emit(tup.values)
-        collector.emit(tup.values)
-
-
 def test_a_failure_in_a_chain_names_the_bolt_and_the_tuple():
+    Scripted.reset()
     builder = TopologyBuilder("test")
     builder.set_spout("numbers", Told(range(4)))
-    builder.set_bolt("twice", Twice()).shuffle_grouping("numbers")
-    builder.set_bolt("work", Raising()).shuffle_grouping("twice")
+    builder.set_bolt("pass", Scripted()).shuffle_grouping("numbers")
+    builder.set_bolt("work", Raising()).shuffle_grouping("pass")
     plan = planned(builder.build())
     assert len(plan.stages) == 1
 
@@ -179,26 +148,7 @@ def test_a_failure_in_a_chain_names_the_bolt_and_the_tuple():
 
     error = caught.value
     assert (error.component_id, error.task_index) == ("work", 0)
-    assert error.tuple_text == "Tuple(twice/default: number=2)"
-
-
-class Summing(BaseRichBolt):
-    """In its cleanup emits the sum of what it was given, anchored on all of it."""
-
-    output_fields = ("number",)
-
-    def prepare(self, conf, context, collector):
-        super().prepare(conf, context, collector)
-        self.held = []
-
-    def execute(self, tup):
-        self.held.append(tup)
-
-    def cleanup(self):
-        Diary.note(self.context.component_id, [tup["number"] for tup in self.held])
-        self.collector.emit([sum(tup["number"] for tup in self.held)], self.held)
-        for tup in self.held:
-            self.collector.ack(tup)
+    assert error.tuple_text == "Tuple(pass/default: number=2)"
 
 
 def test_what_a_bolt_emits_in_its_cleanup_reaches_the_bolts_chained_to_it():

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.transport.frames import open_frame
 from coordinator.plain.plain_engine import WaveDrained
@@ -33,13 +32,15 @@ class Answering(WavesAtOnce):
 
     Attributes:
         waves: the numbers in each wave.
+        wave_ids: of these waves.
     """
 
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.waves = []
+    def __init__(self, *answers, overlaps=False):
+        self.answers, self.overlaps = list(answers), overlaps
+        self.waves, self.wave_ids = [], []
 
     def run_wave(self, wave):
+        self.wave_ids.append(wave.wave_id)
         frames = [open_frame(packed) for packed in wave.frames]
         messages = [message for frame in frames for message in messages_of(frame)]
         self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
@@ -48,13 +49,11 @@ class Answering(WavesAtOnce):
         return answer or WaveDrained(frozenset().union(*wave.begun))
 
 
-def plan_of(*spouts, pending=1000, parallelism=1):
+def plan_of(*spouts, pending=1000):
     builder = TopologyBuilder("test")
-    sink = None
-    for number, spout in enumerate(spouts):
-        builder.set_spout(f"spout{number}", spout, parallelism)
     sink = builder.set_bolt("sink", Sink())
-    for number, _ in enumerate(spouts):
+    for number, spout in enumerate(spouts):
+        builder.set_spout(f"spout{number}", spout)
         sink.shuffle_grouping(f"spout{number}")
     builder.set_max_spout_pending(pending)
     return planned(builder.build())
@@ -87,6 +86,8 @@ def test_spouts_take_turns_and_the_turn_goes_on_in_the_next_wave():
     emitted = [event[1] for event in Diary.take() if event[0] == "emit"]
     assert emitted == [1, 11, 21, 2, 12, 3]
     assert [sorted(wave) for wave in engine.waves] == [[1, 11], [2, 21], [3, 12]]
+    assert [wave_id.number for wave_id in engine.wave_ids] == [1, 2, 3]
+    assert len({wave_id.draw_id for wave_id in engine.wave_ids}) == 3
 
 
 def test_a_spout_with_enough_under_way_waits_for_the_wave_to_end_and_the_others_do_not():
@@ -144,12 +145,16 @@ def test_a_spout_that_has_something_again_begins_the_count_of_rounds_anew():
     assert clock.slept == [*[0.001, 0.002, 0.004], *[0.001, 0.002], *[0.001, 0.002, 0.004, 0.008]]
 
 
-def test_a_run_that_is_drained_ends_with_the_wave_under_way_told():
+@pytest.mark.parametrize(("overlaps", "waves"), [(False, [[0, 1]]), (True, [[0, 1], [2, 3]])])
+def test_a_run_that_is_drained_ends_with_the_wave_under_way_and_the_one_filled_meanwhile(overlaps, waves):
+    engine = Answering(overlaps=overlaps)
+    plan = plan_of(Told(range(9)), pending=4)
     coordinator = coordinator_of(
-        plan_of(Told(range(9)), pending=3), Answering(), stop_when_idle=False, on_progress=lambda _: coordinator.drain()
+        plan, engine, wave_tuples_max=2, stop_when_idle=False, on_progress=lambda _: coordinator.drain()
     )
     statistics = coordinator.run()
-    assert (statistics.waves, statistics.emitted, statistics.acked) == (1, 3, 3)
+    assert engine.waves == waves
+    assert statistics.emitted == statistics.acked == 2 * len(waves)
     assert Diary.take()[-2:] == [("deactivate", 0), ("close", 0)]
 
 
@@ -191,13 +196,6 @@ def test_only_a_run_that_was_to_end_by_itself_and_was_drained_before_is_interrup
     assert not is_interrupted(drained=True, stop_when_idle=False)
 
 
-def test_what_an_acker_does_not_name_has_failed():
-    engine = Answering(WaveDrained(frozenset()))
-    statistics = coordinator_of(plan_of(Told([1, 2], replays=False)), engine).run()
-    assert (statistics.acked, statistics.failed) == (0, 2)
-    assert [event for event in Diary.take() if event[0] in ("ack", "fail")] == [("fail", 1), ("fail", 2)]
-
-
 def test_a_crash_fails_the_wave_and_halves_the_next_ones_until_as_many_tuples_got_through():
     engine = Answering(WaveCrashed(1, "a worker died"), WaveCrashed(2, "a worker died"))
     statistics = coordinator_of(plan_of(Told(range(8))), engine).run()
@@ -223,15 +221,6 @@ def test_single_tuples_that_crash_again_and_again_stop_the_run_and_nobody_hears_
     assert told == [("fail", 1), ("fail", 2), ("fail", 1), ("fail", 2), ("close", 0)]
 
 
-def test_the_first_failure_of_a_wave_ends_the_run_and_the_spouts_are_closed_untold():
-    failure = Failure(FailureKind.USER, "sink", 0, "Traceback\nValueError: x", "Tuple(…)")
-    engine = Answering(WaveDrained(frozenset(), (failure,)))
-    with pytest.raises(UserCodeError, match="component 'sink', task 0, at tuple") as caught:
-        coordinator_of(plan_of(Told([1])), engine).run()
-    assert caught.value.tuple_text == "Tuple(…)"
-    assert Diary.take()[-2:] == [("wave", 1), ("close", 0)]
-
-
 class Bad(BaseSpout):
     """Raises in one of its methods.
 
@@ -250,8 +239,6 @@ class Bad(BaseSpout):
 
     def next_tuple(self):
         self.raise_in("next_tuple")
-        if "unfit" in self.methods:
-            self.collector.emit([object()], 1)
 
     def close(self):
         Diary.note("close", "bad")
@@ -269,7 +256,6 @@ class Bad(BaseSpout):
         (("next_tuple",), "ValueError: in next_tuple"),
         (("close",), "ValueError: in close"),
         (("next_tuple", "close"), "ValueError: in next_tuple"),
-        (("unfit",), "which cannot be sent or stored: "),
     ],
 )
 def test_what_a_spout_raises_ends_the_run_and_every_spout_that_was_opened_is_closed(methods, reason):
@@ -280,8 +266,7 @@ def test_what_a_spout_raises_ends_the_run_and_every_spout_that_was_opened_is_clo
 
 
 def test_the_next_wave_is_filled_while_one_runs_and_begins_before_the_spouts_are_told_of_a_good_one():
-    engine = Answering(None, WaveDrained(frozenset()))
-    engine.overlaps = True
+    engine = Answering(None, WaveDrained(frozenset()), overlaps=True)
     coordinator_of(plan_of(Told(range(6), replays=False), pending=4), engine, wave_tuples_max=2).run()
     assert engine.waves == [[0, 1], [2, 3], [4, 5]]
     events = [event for event in Diary.take() if event[0] in ("emit", "wave", "ack", "fail")]
@@ -295,26 +280,10 @@ def test_the_next_wave_is_filled_while_one_runs_and_begins_before_the_spouts_are
 
 
 def test_what_was_filled_while_a_wave_crashed_begins_after_the_spouts_were_told():
-    engine = Answering(WaveCrashed(1, "a worker died"))
-    engine.overlaps = True
+    engine = Answering(WaveCrashed(1, "a worker died"), overlaps=True)
     statistics = coordinator_of(plan_of(Told(range(4)), pending=4), engine, wave_tuples_max=2).run()
     assert engine.waves == [[0, 1], [2, 3], [0], [1]]
     assert (statistics.acked, statistics.failed, statistics.crashed_waves) == (4, 2, 1)
-
-
-def test_a_drain_while_a_wave_runs_ends_that_one_and_the_one_that_was_filled_meanwhile():
-    engine = Answering()
-    engine.overlaps = True
-    coordinator = coordinator_of(
-        plan_of(Told(range(9)), pending=4),
-        engine,
-        wave_tuples_max=2,
-        stop_when_idle=False,
-        on_progress=lambda _: coordinator.drain(),
-    )
-    statistics = coordinator.run()
-    assert engine.waves == [[0, 1], [2, 3]]
-    assert (statistics.emitted, statistics.acked) == (4, 4)
 
 
 class Echoing(Told):
@@ -327,8 +296,7 @@ class Echoing(Told):
 
 @pytest.mark.parametrize("overlaps", [False, True])
 def test_a_spout_that_emits_whenever_it_is_told_does_not_keep_a_drained_run_alive(overlaps):
-    engine = Answering()
-    engine.overlaps = overlaps
+    engine = Answering(overlaps=overlaps)
 
     def on_progress(statistics):
         if statistics.waves > 2:
@@ -340,34 +308,6 @@ def test_a_spout_that_emits_whenever_it_is_told_does_not_keep_a_drained_run_aliv
     assert (statistics.emitted, statistics.acked) == (4, 3)
 
 
-class Chatty(Told):
-    """Emits one number more when it is told of an end."""
-
-    def fail(self, message_id):
-        super().fail(message_id)
-        self.collector.emit([message_id + 100], message_id + 100)
-
-
-def test_what_a_spout_emits_while_it_is_told_goes_with_the_next_wave():
-    engine = Answering(WaveDrained(frozenset()))
-    coordinator_of(plan_of(Chatty([1], replays=False)), engine).run()
-    assert engine.waves == [[1], [101]]
-    assert Diary.take()[-3:] == [("ack", 101), ("deactivate", 0), ("close", 0)]
-
-
-def test_waves_have_numbers_and_identities_of_their_own():
-    identities = []
-
-    class Noting(Answering):
-        def run_wave(self, wave):
-            identities.append(wave.wave_id)
-            return super().run_wave(wave)
-
-    coordinator_of(plan_of(Told(range(3)), pending=1), Noting()).run()
-    assert [wave_id.number for wave_id in identities] == [1, 2, 3]
-    assert len({wave_id.draw_id for wave_id in identities}) == 3
-
-
 def test_figures_are_those_of_the_run():
     clock = Clock()
 
@@ -377,18 +317,9 @@ def test_figures_are_those_of_the_run():
             return super().run_wave(wave)
 
     statistics = coordinator_of(plan_of(Told(range(3)), pending=2), Taking(), clock=clock).run()
-    (component_id,) = statistics.components
-    assert statistics.to_dict("t") == {
-        "topology": "t",
-        "emitted": 3,
-        "acked": 3,
-        "failed": 0,
-        "waves": 2,
-        "crashed_waves": 0,
-        "seconds": 3.0,
-        "components": {component_id: statistics.components[component_id].to_dict()},
-    }
-    spout = statistics.components[component_id]
+    (spout,) = statistics.components.values()
+    assert statistics.to_dict("t")["components"] == {"spout0": spout.to_dict()}
+    assert (statistics.emitted, statistics.acked, statistics.waves, statistics.seconds) == (3, 3, 2, 3.0)
     assert spout.work.emitted == spout.acked == {"default": 3}
     assert spout.ack_ns == {"default": (2 * 1_500 + 1_500) * 1_000_000}  # two waves of 1.5 s, of two messages and one
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.transport.edges import DRIVER
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.planning.stages import Stage
@@ -28,22 +27,3 @@ def test_a_bolt_is_on_the_level_of_its_longest_path_and_ackers_have_no_stage(ack
     plan = jump(ackers)
     assert plan.stages == (Stage((3, 4)), Stage((5,)), Stage((6, 7)))
     assert plan.is_tracked == (ackers > 0)
-
-
-@pytest.mark.parametrize("ackers", [0, 1, 3])
-def test_whatever_is_sent_reaches_its_task_or_the_driver_stage_by_stage(ackers):
-    plan = jump(ackers)
-    for start in range(len(plan.stages)):
-        below = [task for stage in plan.stages[start:] for task in stage.tasks]
-        for target in [*below, DRIVER]:
-            for index in range(start, len(plan.stages)):
-                tasks = plan.stages[index].tasks
-                partition = plan.chain.routes_into(index)[target]
-                if target in tasks:
-                    assert tasks[partition] == target
-                    break
-                assert 0 <= partition < len(tasks)
-            else:
-                assert target == DRIVER
-    assert plan.chain.routes_into(len(plan.stages)) == {DRIVER: 0}
-    assert set(plan.chain.routes_into(1)) == {5, 6, 7, DRIVER}

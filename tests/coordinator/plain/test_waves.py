@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.frames import FrameKind, WaveId, open_frame, seal_frame
-from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.plain.spark.plain_stage import BoltStage
 from coordinator.plain.spark.spark_plain_engine import emitted_parts
@@ -22,7 +18,17 @@ from coordinator.plain.tasks.messages import MessageKind
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.tasks.wire import messages_of
-from tests.support.topologies.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
+from tests.support.topologies.plain_components import Identity
+from tests.support.topologies.plain_jobs import (
+    Diary,
+    Raising,
+    Scripted,
+    Summing,
+    Told,
+    coordinator_of,
+    planned,
+    with_small_frames,
+)
 
 BOLTS = ("spread", "left", "right", "end")
 
@@ -50,12 +56,6 @@ def executions(number, right_tasks):
         ("right", number): right_tasks,
         ("end", number): 1 + right_tasks + 1,
     }
-
-
-def with_small_frames(plan: PlainPlan) -> PlainPlan:
-    """Every message in a frame of its own, so that it can be lost alone."""
-    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.wirings.items()}
-    return replace(plan, wirings=wirings)
 
 
 class Meddler:
@@ -171,14 +171,6 @@ def test_without_ackers_messages_are_acked_at_once_and_bolts_run_all_the_same():
     assert Scripted.executed["end", 0] == 4
 
 
-class Raising(BaseBasicBolt):
-    """Raises at one number."""
-
-    def execute(self, tup, collector):
-        if tup["number"] == 2:
-            raise ValueError("cannot work with it")
-
-
 def test_what_a_bolt_raises_ends_the_run_with_its_story_and_nobody_hears_of_the_wave():
     Diary.take()
     builder = TopologyBuilder("test")
@@ -197,52 +189,12 @@ def test_what_a_bolt_raises_ends_the_run_with_its_story_and_nobody_hears_of_the_
     assert Diary.take() == [("open", 0), ("activate", 0), *emits, ("close", 0)]
 
 
-class Unfit(BaseBasicBolt):
-    """Emits what cannot travel."""
-
-    output_fields = ("thing",)
-
-    def execute(self, tup, collector):
-        collector.emit([object()])
-
-
-def test_a_value_that_cannot_travel_is_refused_where_it_is_emitted():
-    builder = TopologyBuilder("test")
-    builder.set_spout("numbers", Told(range(4)))
-    builder.set_bolt("work", Unfit()).shuffle_grouping("numbers")
-    builder.set_bolt("end", Unfit()).shuffle_grouping("work")
-    plan = planned(builder.build())
-
-    with pytest.raises(UserCodeError, match=r"component 'work', task 0, at tuple .*number=0") as caught:
-        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
-
-    assert "which cannot be sent or stored: " in caught.value.traceback_text
-
-
-class AtTheEnd(BaseRichBolt):
-    """Keeps what it is given, and in its cleanup emits the sum, anchored on all of it."""
-
-    output_fields = ("number",)
-
-    def prepare(self, conf, context, collector):
-        super().prepare(conf, context, collector)
-        self.held = []
-
-    def execute(self, tup):
-        self.held.append(tup)
-
-    def cleanup(self):
-        self.collector.emit([sum(tup["number"] for tup in self.held)], self.held)
-        for tup in self.held:
-            self.collector.ack(tup)
-
-
 def test_a_bolt_lives_for_one_wave_and_may_emit_and_ack_in_its_cleanup():
     Diary.take()
     Scripted.reset()
     builder = TopologyBuilder("test")
     builder.set_spout("numbers", Told(range(5)))
-    builder.set_bolt("sum", AtTheEnd()).shuffle_grouping("numbers")
+    builder.set_bolt("sum", Summing()).shuffle_grouping("numbers")
     builder.set_bolt("end", Scripted()).shuffle_grouping("sum")
     builder.set_max_spout_pending(2)
     plan = planned(builder.build())
@@ -253,21 +205,12 @@ def test_a_bolt_lives_for_one_wave_and_may_emit_and_ack_in_its_cleanup():
     assert Scripted.executed == {("end", 0 + 1): 1, ("end", 2 + 3): 1, ("end", 4): 1}
 
 
-class Drawing(BaseBasicBolt):
-    """Passes numbers on."""
-
-    output_fields = ("number",)
-
-    def execute(self, tup, collector):
-        collector.emit(tup.values)
-
-
 def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames_come_in():
     Diary.take()
     builder = TopologyBuilder("test")
     builder.set_spout("numbers", Told(range(40)), parallelism=3)
-    builder.set_bolt("work", Drawing()).shuffle_grouping("numbers")
-    builder.set_bolt("end", Drawing(), parallelism=2).shuffle_grouping("work")
+    builder.set_bolt("work", Identity()).shuffle_grouping("numbers")
+    builder.set_bolt("end", Identity(), parallelism=2).shuffle_grouping("work")
     plan = with_small_frames(planned(builder.build()))
     engine = InProcessPlainEngine(plan, Random(1))
     coordinator_of(plan, engine).run()
@@ -348,7 +291,10 @@ class Watching(ITaskHook):
         Diary.note("hook", self.component_id, "prepare")
 
     def emit(self, info):
-        Diary.note("hook", self.component_id, "emit", *info.values)
+        Diary.note("hook", self.component_id, "emit", *info.values, list(info.out_tasks))
+
+    def execute(self, info):
+        Diary.note("hook", self.component_id, "execute", info.tup["number"])
 
     def bolt_fail(self, info):
         Diary.note("hook", self.component_id, "bolt_fail", info.failed["number"])
@@ -380,15 +326,17 @@ def test_hooks_watch_a_spout_for_the_whole_run_and_a_bolt_for_a_wave():
     seen = [event[1:] for event in Diary.take() if event[0] == "hook"]
     assert seen == [
         ("numbers", "prepare"),
-        ("numbers", "emit", 7),
+        ("numbers", "emit", 7, [2]),
         ("work", "prepare"),
         ("work", "bolt_fail", 7),
+        ("work", "execute", 7),
         ("work", "cleanup"),
         ("numbers", "spout_fail", 7),
-        ("numbers", "emit", 7),
+        ("numbers", "emit", 7, [2]),
         ("work", "prepare"),
-        ("work", "emit", 7),
+        ("work", "emit", 7, []),
         ("work", "bolt_ack", 7),
+        ("work", "execute", 7),
         ("work", "cleanup"),
         ("numbers", "spout_ack", 7),
         ("numbers", "cleanup"),

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
-from coordinator import OpaqueMemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
+from coordinator import RunOptions, TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.transactional.assembly import group_max
 from coordinator.transactional.machine.run_events import Resumed
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.transactional.spout_notifier import SpoutNotifier
-from state import FailedException, FencedError, SourceError, TopologyError, TransactionAttempt, UserCodeError
+from state import FailedException, FencedError, SourceError, TransactionAttempt, UserCodeError
 from state.commits.commit import CommitReply, CommitStatus
 from state.records.transaction_history import RECEIPTS_KEPT
 from tests.support.runs.scripted import Run
@@ -69,11 +69,6 @@ class ToldLines(Lines, ICommitterTransactionalSpout):
         return Committer()
 
 
-class ToldMemory(OpaqueMemoryTransactionalSpout, ICommitterTransactionalSpout):
-    def get_committer(self, conf, context):
-        return Committer()
-
-
 def topology(spout: Any):
     builder = TransactionalTopologyBuilder("test", "lines", spout, parallelism=2)
     builder.set_bolt("pass", Pass(), 2).shuffle_grouping("lines")
@@ -105,12 +100,6 @@ def test_a_spout_is_told_of_each_txid_in_order_when_it_is_durable():
         ("commit", 5, 5),
         ("cleanup_before", 5, 5),
     ]
-
-
-def test_an_opaque_spout_is_told_alike():
-    store = begin(MemoryStore())
-    run(topology(ToldMemory([[["a", 1], ["b", 2]]], ["line", "number"], 1)), store, max_spout_pending=2)
-    assert told() == [1, 2]
 
 
 @pytest.mark.case(id="P-08")
@@ -247,26 +236,6 @@ def test_what_is_to_be_kept_is_said_before_anything_is_told_and_an_error_of_that
     error = keeps.notify((TransactionAttempt(1, 1),)).error
     assert isinstance(error, SourceError)
     assert "what are ['batch 2']?" in str(error)
-
-
-class Quiet(SpoutCommitter):
-    def commit(self, attempt):
-        return None
-
-
-class NoSpout(ICommitterTransactionalSpout):
-    def get_committer(self, conf, context):
-        return Committer()
-
-
-def test_being_told_does_not_make_a_spout():
-    with pytest.raises(TopologyError, match=r"NoSpout object .* give an instance of ITransactionalSpout, "):
-        TransactionalTopologyBuilder("test", "lines", NoSpout())  # type: ignore[arg-type] # that is the point
-
-
-def test_only_commit_has_to_be_written():
-    Quiet().cleanup_before(1)
-    Quiet().close()
 
 
 @pytest.mark.parametrize(("spout", "expected"), [(Lines(1), 5_000), (ToldLines(1), RECEIPTS_KEPT)])

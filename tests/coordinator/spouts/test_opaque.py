@@ -11,7 +11,6 @@ from coordinated_bolt.completeness.failure import FailureKind
 from coordinator import OpaquePartitionedEmitter, PartitionedCoordinator
 from coordinator.spouts.batch import Batch
 from coordinator.spouts.partition_cut import partition_of, partition_scope
-from state import FailedException
 from state.codec import pack
 from tests.support.tasks.emitting import att, batches, run_emitter
 from tests.support.topologies.spout_kinds import OpaqueSpout
@@ -73,12 +72,6 @@ def test_a_position_of_the_txid_itself_or_of_a_later_one_is_never_reused():
     assert [e.metadata for e in emitted] == [{"partition.0": 9}, {"partition.0": 11}]
 
 
-@pytest.mark.parametrize(("task_index", "partitions"), [(0, [0, 2, 4]), (1, [1, 3])])
-def test_task_k_of_n_owns_partitions_k_k_plus_n_and_so_on(task_index, partitions):
-    emitted, _ = run(batches((1, 5)), task_index=task_index, task_count=2)
-    assert list(emitted[0].metadata) == [partition_scope(partition) for partition in partitions]
-
-
 def test_a_partition_beyond_the_attempts_number_is_not_read_and_keeps_its_position():
     emitted, _ = run(batches((4, 2), (5, 1), (6, 2)), {"partition.1": {3: 107}})
     assert [len(e.metadata) for e in emitted] == [2, 1, 2]
@@ -123,14 +116,6 @@ def test_a_position_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks
     assert emitted.failure is not None
     assert emitted.failure.kind is FailureKind.USER
     assert "cannot be sent or stored" in emitted.failure.text
-
-
-def test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave():
-    Calls.answers[2, 0] = FailedException("later")
-    emitted, _ = run(batches((1, 1), (2, 1), (3, 1)))
-    kinds = [one.failure and one.failure.kind for one in emitted]
-    assert kinds == [None, FailureKind.FAILED, FailureKind.INCOMPLETE]
-    assert [one.metadata for one in emitted[1:]] == [{}, {}]
 
 
 def test_a_scope_names_its_partition():

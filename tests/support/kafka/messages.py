@@ -9,14 +9,13 @@ from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
 from state.attempt import TransactionAttempt
+from tests.support.runs.collecting import Collecting
 from tests.support.sources.reading import standing
 
 FLUSH_S = 30.0
@@ -118,19 +117,13 @@ def numbers(first, after):
     return [b"%d" % number for number in range(first, after)]
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     rows = ListState("rows", value=str)
     count = HashState("count", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.seen = []
-
-    def execute(self, tup):
-        self.seen.append(repr(list(tup)))
-
     def finish_batch(self):
-        self.rows.extend(self.seen)
-        self.count.increment("rows", len(self.seen))
+        self.rows.extend(repr(list(tup)) for tup in self.tuples)
+        self.count.increment("rows", len(self.tuples))
 
 
 def submit(cluster, spout):

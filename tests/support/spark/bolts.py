@@ -12,7 +12,6 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
-from tests.support.spark.guards import disable
 
 
 class Numbers(ITransactionalSpout):
@@ -20,14 +19,13 @@ class Numbers(ITransactionalSpout):
 
     output_fields = ("number",)
 
-    def __init__(self, transactions, size=8, *, disabled=()):
-        self.transactions, self.size, self.disabled = transactions, size, disabled
+    def __init__(self, transactions, size=8):
+        self.transactions, self.size = transactions, size
 
     def get_coordinator(self, conf, context):
         return NumberCutter(self.transactions, self.size)
 
     def get_emitter(self, conf, context):
-        disable(self.disabled)
         return NumberEmitter(context)
 
 
@@ -94,14 +92,12 @@ def numbers_topology(
     parallelism=2,
     work=None,
     store=None,
-    disabled=(),
     ackers=1,
     message_timeout_s=None,
     is_chained=True,
 ):
     """numbers -> work (shuffle, chained) -> store (fields)."""
-    spout = Numbers(transactions, size, disabled=disabled)
-    builder = TransactionalTopologyBuilder("numbers", "numbers", spout, parallelism=parallelism)
+    builder = TransactionalTopologyBuilder("numbers", "numbers", Numbers(transactions, size), parallelism=parallelism)
     worker = builder.set_bolt("work", work or Pass(), parallelism=parallelism).shuffle_grouping("numbers")
     if not is_chained:
         worker.disable_chaining()

@@ -15,8 +15,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from functools import reduce
-from operator import xor
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,8 @@ CASES = {
     "round_robin": "RoundRobin",
     "random": "RandomMark",
     "in_order": "OrderMark",
-    "unguarded": "RandomMark",
 }
-"""Topology id -> bolt; the last one runs without the comparison of residues."""
+"""Topology id -> bolt."""
 NOTICE_TIMEOUT_S = 30.0
 SETTINGS = {
     "spark.executor.memory": "512m",
@@ -110,8 +107,6 @@ def main(repository: str, folder: str, redis_url: str) -> None:
 
         wave.Wave.commit = killing_commit  # type: ignore[method-assign]
         await_until(lambda: known_executors(context) == 2)
-        if topology_id == "unguarded":
-            _ignore_residues()
         results[topology_id] = _run(topology_id, context, redis_url, Path(folder)) | {"killed": killer.killed}
     context.stop()
     print(json.dumps(results))  # noqa: T201 - that is what it is for
@@ -134,20 +129,6 @@ def _run(topology_id: str, context: Any, redis_url: str, folder: Path) -> dict[s
         "wall_s": time.monotonic() - started_s,
         "work": [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()],
     }
-
-
-def _ignore_residues() -> None:
-    """Takes out the comparison of what job 2 has read with what job 1 has sent."""
-    from committers.group_commit import decide_group
-    from coordinator.transactional.machine import commits
-
-    def believing(group: Any, reports: Any) -> Any:
-        for place, attempt in enumerate(group.attempts):
-            edges = (report.results[place].edges for report in reports if place < len(report.results))
-            group.residues[attempt] = reduce(xor, edges, 0)
-        return decide_group(group, reports)
-
-    setattr(commits, "decide_group", believing)  # noqa: B010 - mypy knows no such name there
 
 
 if __name__ == "__main__":

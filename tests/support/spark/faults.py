@@ -13,7 +13,6 @@ from coordinator.topology.planning.plan import make_plan
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.spark.bolts import once
-from tests.support.spark.guards import disable
 from tests.support.tasks.wire import alone, frames_in, has_cuts, with_other_cuts
 
 OFFSET = 1_000_000
@@ -27,10 +26,9 @@ class OneFrame:
         marker: made when it is done; holds the attempt that was hit.
         tasks: the tasks that may be hit.
         txid: whose frame.
-        change: ``drop``, ``double``, ``swap`` (filed under another attempt of the txid), ``swap_txid`` (under
-            the next txid's attempt), or ``alter`` (other content, correct checksum).
+        change: ``drop``, ``double``, ``swap_txid`` (filed under the next txid's attempt), or ``alter`` (other content,
+            correct checksum).
         kind: which frames; of reports to an acker, those with cuts if `of_cuts`.
-        disabled: guards that are taken out of every process that reads frames.
     """
 
     marker: Path
@@ -38,11 +36,9 @@ class OneFrame:
     txid: int
     change: str
     kind: FrameKind = FrameKind.REGULAR
-    disabled: tuple[str, ...] = ()
     of_cuts: bool = False
 
     def __call__(self, task_id: int, blocks: list[bytes], wave: Sequence[TransactionAttempt]) -> list[bytes]:
-        disable(self.disabled)
         if task_id not in self.tasks or self.marker.exists():
             return blocks
         frames = [frame for packed in sorted(blocks) for frame in frames_in(packed, wave)]
@@ -62,8 +58,6 @@ class OneFrame:
             return []
         if self.change == "double":
             return [frame, frame]
-        if self.change == "swap":
-            return [frame._replace(attempt=TransactionAttempt(self.txid, frame.attempt.attempt_id ^ 1))]
         if self.change == "swap_txid":
             return [frame._replace(attempt=min(later))]
         assert self.change == "alter"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import random
 
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from state.errors import FailedException
-from tests.support.spark.bolts import Store, note, once
+from tests.support.spark.bolts import note
 
 PARTITIONS, TRANSACTIONS, LARGEST = 3, 10, 9
 WIDTH = TRANSACTIONS * LARGEST
@@ -56,31 +54,3 @@ class RangesEmitter(PartitionedEmitter):
     def emit(self, how, attempt, collector, partition, cut):
         note(self.path, how, attempt.txid, partition, cut)
         collector.emit_all([number] for number in range(*cut))
-
-
-class Relay(BaseBatchBolt):
-    """Fails one txid, once."""
-
-    output_fields = ("number",)
-
-    def __init__(self, marker=None, txid=0):
-        self.marker, self.txid = marker and str(marker), txid
-
-    def execute(self, tup):
-        self.collector.emit([tup["number"]])
-
-    def finish_batch(self):
-        if self.attempt.txid == self.txid and once(self.marker):
-            raise FailedException("once")
-
-
-class FailingStore(Store):
-    """Fails one txid in the commit phase, once."""
-
-    def __init__(self, marker, txid):
-        self.marker, self.txid = str(marker), txid
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == self.txid and once(self.marker):
-            raise FailedException("once")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from typing import Any, ClassVar
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
@@ -12,8 +10,7 @@ from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run_plain import run_plain
-from state.errors import FailedException
-from tests.support.spark.bolts import note, once
+from tests.support.spark.bolts import note
 
 
 def run(context: Any, topology: Any, **more: Any) -> Any:
@@ -59,15 +56,6 @@ class Feed(BaseSpout):
             self.waiting.append(message_id)
 
 
-class Pass(BaseBasicBolt):
-    """Passes values on."""
-
-    output_fields = ("value",)
-
-    def execute(self, tup, collector):
-        collector.emit(tup.values)
-
-
 class Seen(BaseBasicBolt):
     """Notes what it is given: [component, task index, value]; then passes it on."""
 
@@ -79,41 +67,6 @@ class Seen(BaseBasicBolt):
     def execute(self, tup, collector):
         note(self.path, self.context.component_id, self.context.task_index, tup[0])
         collector.emit([tup[0]])
-
-
-class Mishap(Pass):
-    """Does something at one value: always, or only the first time when it has a marker."""
-
-    def __init__(self, value, marker=None):
-        self.value, self.marker = value, marker and str(marker)
-
-    def execute(self, tup, collector):
-        if tup["value"] == self.value and (self.marker is None or once(self.marker)):
-            self.happen(tup)
-        super().execute(tup, collector)
-
-    def happen(self, tup):
-        raise NotImplementedError
-
-
-class Failing(Mishap):
-    def happen(self, tup):
-        raise FailedException("not now")
-
-
-class Raising(Mishap):
-    def happen(self, tup):
-        raise ValueError(f"cannot work with {tup['value']}")
-
-
-class Killing(Mishap):
-    def happen(self, tup):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Hanging(Mishap):
-    def happen(self, tup):
-        signal.pause()
 
 
 class Join(BaseRichBolt):
@@ -133,27 +86,6 @@ class Join(BaseRichBolt):
         self.collector.emit([tup["value"]], [tup, other])
         self.collector.ack(tup)
         self.collector.ack(other)
-
-
-class AnchorTwice(BaseRichBolt):
-    """Anchors each tuple twice on its input."""
-
-    output_fields = ("value",)
-
-    def execute(self, tup):
-        self.collector.emit(tup.values, [tup, tup])
-        self.collector.ack(tup)
-
-
-class Forgetful(BaseRichBolt):
-    """Acks everything but one value."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def execute(self, tup):
-        if tup["value"] != self.value:
-            self.collector.ack(tup)
 
 
 def builder_of(values, *, replays=True, tasks=1, ackers=1, pending=1000):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
-from tests.support.spark.bolts import NumberEmitter, Numbers, Store
+from state.kinds.handles import declared_states
+from tests.support.runs.collecting import Collecting
+from tests.support.spark.bolts import Numbers, Store
 
 TRANSACTIONS, SIZE = 6, 8
 NUMBERS = range(TRANSACTIONS * SIZE)
@@ -36,50 +37,29 @@ class Sorting(BaseBatchBolt):
         self.collector.emit_direct(tasks[number % len(tasks)], [number], "named")
 
 
-class Seen(BaseBatchBolt, ICommitter):
-    """Counts "<stream> <number> <task>"."""
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.seen: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.seen[f"{tup.stream_id} {tup['number']} {self.context.task_index}"] += 1
+class Seen(Collecting):
+    """Counts "<stream> <number> <task>" in the one state that a subclass declares."""
 
     def finish_batch(self):
-        for what, count in self.seen.items():
-            self.state().increment(what, count)
-
-    def state(self):
-        raise NotImplementedError
+        (name,) = declared_states(type(self))
+        task = self.context.task_index
+        getattr(self, name).increment_many(Counter(f"{tup.stream_id} {tup['number']} {task}" for tup in self.tuples))
 
 
 class SeenOnStreams(Seen):
     on_streams = HashState("on_streams")
 
-    def state(self):
-        return self.on_streams
-
 
 class SeenByName(Seen):
     by_name = HashState("by_name")
-
-    def state(self):
-        return self.by_name
 
 
 class SeenByAll(Seen):
     by_all = HashState("by_all")
 
-    def state(self):
-        return self.by_all
-
 
 class SeenByOne(Seen):
     by_one = HashState("by_one")
-
-    def state(self):
-        return self.by_one
 
 
 class First(Store):
@@ -104,20 +84,13 @@ class Double(BaseBatchBolt):
         self.collector.emit([tup["txid"], 2 * tup["total"]])
 
 
-class Last(BaseBatchBolt, ICommitter):
+class Last(Collecting):
     doubled = HashState("doubled", value=int, field=int)
     order = ListState("order", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.found: dict[int, int] = {}
-
-    def execute(self, tup):
-        self.found[tup["txid"]] = tup["total"]
-
     def finish_batch(self):
-        for txid, total in self.found.items():
-            self.doubled.put(txid, total)
+        for tup in self.tuples:
+            self.doubled.put(tup["txid"], tup["total"])
         if self.context.task_index == 0:
             self.order.append(self.attempt.txid)
 
@@ -139,16 +112,3 @@ class Join(BaseBatchBolt):
 
     def finish_batch(self):
         self.collector.emit([self.attempt.txid, self.from_committer * 1_000_000 + self.from_bolt])
-
-
-class SparseEmitter(NumberEmitter):
-    def emit_batch(self, attempt, metadata, collector):
-        if attempt.txid % 3 == 0:
-            super().emit_batch(attempt, metadata, collector)
-
-
-class Sparse(Numbers):
-    """Most of its transactions are empty."""
-
-    def get_emitter(self, conf, context):
-        return SparseEmitter(context)

@@ -197,6 +197,7 @@ def square_builder(
     replay: bool = False,
     failing: Mapping[str, Mapping[str, int]] | None = None,
     master_tasks: int = 1,
+    spread: Spread | None = None,
     outside: Outside | None = None,
     ackers: int = 1,
 ) -> TopologyBuilder:
@@ -208,14 +209,10 @@ def square_builder(
     builder.set_spout("spout", Requests(requests, replay=replay))
     batches = BatchSubtopologyBuilder("master", Open(told["master"]), master_tasks)
     batches.master_declarer.shuffle_grouping("spout")
-    batches.set_bolt("spread", Spread(told["spread"]), 3).shuffle_grouping("master")
+    batches.set_bolt("spread", spread or Spread(told["spread"]), 3).shuffle_grouping("master")
     batches.set_bolt("count", PartialCount(told["count"]), 3).shuffle_grouping("spread")
     total = batches.set_bolt("total", Total(told["total"]), 3)
     total.fields_grouping("master", ["request"], "begin").fields_grouping("count", ["request"])
-    return extended(builder, batches, outside)
-
-
-def extended(builder: TopologyBuilder, batches: BatchSubtopologyBuilder, outside: Outside | None) -> TopologyBuilder:
     batches.extend_topology(builder)
     if outside is not None:
         builder.set_bolt("outside", outside).shuffle_grouping("total")

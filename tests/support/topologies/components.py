@@ -6,12 +6,14 @@ import pickle
 from typing import Any
 
 from committers.committer import ICommitter
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import ComponentGraph, Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import Plan, make_plan
 from state import HashState
+from tests.support.runs.collecting import Collecting
 
 
 def shape_of(topology: ComponentGraph) -> list[str]:
@@ -91,30 +93,16 @@ class Commit(Sink, ICommitter):
     output_fields = ("line", "number")
 
 
-class Gathers(BaseBatchBolt, ICommitter):
-    """A committer that has all tuples of its batch when it finishes it, which is left to subclasses."""
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.tuples: list[Any] = []
-
-    def execute(self, tup):
-        self.tuples.append(tup)
+Gathers = Collecting
 
 
-class Count(BaseBatchBolt, ICommitter):
+class Count(Collecting):
     """A committer that counts its tuples."""
 
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.lines: list[str] = []
-
-    def execute(self, tup):
-        self.lines.append(tup["line"])
-
     def finish_batch(self):
-        for line in self.lines:
+        for line in self.column("line"):
             self.counts.increment(line)
 
 
@@ -138,6 +126,13 @@ def build(*bolts: tuple[Any, ...], spout: Any = None, spout_tasks: int = 1, acke
         for source in heard:
             declarer.shuffle_grouping(source)
     return builder.build()
+
+
+def layout(made: Plan) -> list[list[str]]:
+    """Stages as lists of component ids, one for each task that is not chained to another."""
+    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
+    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
+    return [[name[task] for task in stage.tasks] for stage in made.stages]
 
 
 def plan(topology: Topology, *, is_chained: bool = False) -> Plan:

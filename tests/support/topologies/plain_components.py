@@ -27,7 +27,7 @@ def start(builder: TopologyBuilder, conf: dict[str, Any] | None = None, **option
     return run
 
 
-def fed_builder(fields: tuple[str, ...] = ("value",), parallelism: int = 1) -> TopologyBuilder:
+def fed_builder(fields: tuple[str, ...] = ("value",), parallelism: int | None = 1) -> TopologyBuilder:
     builder = TopologyBuilder("test")
     builder.set_spout("spout", FeederSpout(fields), parallelism)
     return builder

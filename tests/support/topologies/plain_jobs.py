@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar
 
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.plain.plain_coordinator import PlainCoordinator
@@ -21,6 +23,12 @@ from state.errors import FailedException
 
 def planned(topology: PlainTopology) -> PlainPlan:
     return make_plain_plan(topology, lambda _, spec: pickle.dumps(spec))
+
+
+def with_small_frames(plan: PlainPlan) -> PlainPlan:
+    """Every message in a frame of its own, so that it can be lost alone."""
+    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.wirings.items()}
+    return replace(plan, wirings=wirings)
 
 
 class Clock:
@@ -118,6 +126,36 @@ class Told(BaseSpout):
         Diary.note("fail", message_id)
         if self.replays:
             self.waiting.append(message_id)
+
+
+class Raising(BaseBasicBolt):
+    """Raises at one number."""
+
+    output_fields = ("number",)
+
+    def execute(self, tup, collector):
+        if tup["number"] == 2:
+            raise ValueError("cannot work with it")
+
+
+class Summing(BaseRichBolt):
+    """In its cleanup notes what it was given, and emits the sum of that, anchored on all of it."""
+
+    output_fields = ("number",)
+
+    def prepare(self, conf, context, collector):
+        super().prepare(conf, context, collector)
+        self.held = []
+
+    def execute(self, tup):
+        self.held.append(tup)
+
+    def cleanup(self):
+        numbers = [tup["number"] for tup in self.held]
+        Diary.note(self.context.component_id, numbers)
+        self.collector.emit([sum(numbers)], self.held)
+        for tup in self.held:
+            self.collector.ack(tup)
 
 
 class Scripted(BaseRichBolt):

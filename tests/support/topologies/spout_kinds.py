@@ -2,60 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout
 
 
-class WholeSpout(ITransactionalSpout):
+class _Given:
+    """Mixed into a kind of spout.
+
+    Args:
+        coordinator: makes one, of the kind's class.
+        emitter: likewise.
+    """
+
+    output_fields: ClassVar[Sequence[str] | type[Any]] = ("line", "number")
+
+    def __init__(self, coordinator: Callable[[], Any], emitter: Callable[[], Any]) -> None:
+        self.coordinator, self.emitter = coordinator, emitter
+
+    def get_coordinator(self, conf, context):
+        return self.coordinator()
+
+    def get_emitter(self, conf, context):
+        return self.emitter()
+
+
+class WholeSpout(_Given, ITransactionalSpout):
     """Batches cut by the coordinator."""
 
-    output_fields = ("line", "number")
 
-    def __init__(self, coordinator: Callable[[], SpoutCoordinator], emitter: Callable[[], SpoutEmitter]) -> None:
-        self.coordinator, self.emitter = coordinator, emitter
-
-    def get_coordinator(self, conf, context):
-        return self.coordinator()
-
-    def get_emitter(self, conf, context):
-        return self.emitter()
-
-
-class PartitionedSpout(IPartitionedTransactionalSpout):
+class PartitionedSpout(_Given, IPartitionedTransactionalSpout):
     """Batches cut partition by partition, and read again as they were cut."""
 
-    output_fields = ("line", "number")
 
-    def __init__(
-        self, coordinator: Callable[[], PartitionedCoordinator], emitter: Callable[[], PartitionedEmitter]
-    ) -> None:
-        self.coordinator, self.emitter = coordinator, emitter
-
-    def get_coordinator(self, conf, context):
-        return self.coordinator()
-
-    def get_emitter(self, conf, context):
-        return self.emitter()
-
-
-class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
+class OpaqueSpout(_Given, IOpaquePartitionedTransactionalSpout):
     """Batches cut partition by partition, and cut again by each attempt."""
-
-    output_fields = ("line", "number")
-
-    def __init__(
-        self, coordinator: Callable[[], PartitionedCoordinator], emitter: Callable[[], OpaquePartitionedEmitter]
-    ) -> None:
-        self.coordinator, self.emitter = coordinator, emitter
-
-    def get_coordinator(self, conf, context):
-        return self.coordinator()
-
-    def get_emitter(self, conf, context):
-        return self.emitter()

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+from tests.support.runs.collecting import Collecting
 
 TOPOLOGY_ID = "typed"
 WORDS = tuple(f"wörd/{number % 7}" for number in range(40))
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
 
-class KeepTyped(BaseBatchBolt, ICommitter):
+class KeepTyped(Collecting):
     """Keeps each word in every kind of state; refuses the empty one."""
 
     counts = HashState("counts")
@@ -38,18 +37,14 @@ class KeepTyped(BaseBatchBolt, ICommitter):
     visitors = HyperLogLogState("visitors").per("word")
     last = ValueState("last", value=str).per("shard", int)
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.words: list[str] = []
-
     def execute(self, tup):
         if not tup["word"]:
             self.collector.dead_letter(tup, "no word")
         else:
-            self.words.append(tup["word"])
+            super().execute(tup)
 
     def finish_batch(self):
-        for word in self.words:
+        for word in self.column("word"):
             number = int(word[-1])
             self.counts.increment(word)
             self.shares.increment(word.encode("latin-1"), 0.1)

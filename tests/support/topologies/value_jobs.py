@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from committers.committer import ICommitter
@@ -12,6 +13,7 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SetState, ValueState
+from tests.support.runs.collecting import Collecting
 from tests.support.spark.bolts import note
 
 
@@ -49,19 +51,13 @@ class Grow(BaseBatchBolt):
         self.by_name.clear()
 
 
-class KeepSeen(BaseBatchBolt, ICommitter):
+class KeepSeen(Collecting):
     """Keeps the text of each tuple, in order."""
 
     seen = ListState("seen", value=str)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.texts: list[str] = []
-
-    def execute(self, tup):
-        self.texts.append(repr(list(tup)))
-
     def finish_batch(self):
-        self.seen.extend(self.texts)
+        self.seen.extend(repr(list(tup)) for tup in self.tuples)
 
 
 def growing(count):
@@ -78,19 +74,13 @@ def grown(count):
     return [repr([items, {"all": items}, (len(items), items)]) for items in lists]
 
 
-class CountOn(BaseBatchBolt, ICommitter):
+class CountOn(Collecting):
     """Reads a count, and writes it back one higher for every tuple: right only if one task has all of a key."""
 
     counts = HashState("counts", value=int)
 
-    def prepare(self, conf, context, collector, attempt):
-        self.keys: list[str] = []
-
-    def execute(self, tup):
-        self.keys.append(tup["name"])
-
     def finish_batch(self):
-        for key in self.keys:
+        for key in self.column("name"):
             self.counts.put(key, (self.counts.get(key) or 0) + 1)
 
 
@@ -164,7 +154,7 @@ def numerals():
 
 
 class Misuse(BaseBatchBolt, ICommitter):
-    """Does one wrong thing in its second transaction; what is wrong is said by its name."""
+    """Does one wrong thing in its second transaction."""
 
     output_fields = ("first", "second")
     counts = HashState("counts", value=int)
@@ -173,41 +163,27 @@ class Misuse(BaseBatchBolt, ICommitter):
         self.wrong = wrong
 
     def execute(self, tup):
-        if tup["number"] == 1:
-            getattr(self, f"execute_{self.wrong}", list)()
+        if tup["number"] == 1 and self.wrong in IN_EXECUTE:
+            IN_EXECUTE[self.wrong](self)
 
     def finish_batch(self):
-        if self.attempt.txid == 2:
-            getattr(self, f"finish_{self.wrong}", list)()
-
-    def execute_emit_object(self):
-        self.collector.emit(["good", [Misuse]])
-
-    def execute_emit_all_bytearray(self):
-        self.collector.emit_all([["good", "good"], ["good", bytearray(b"x")]])
-
-    def execute_emit_text(self):
-        self.collector.emit(["good", "half a pair: \ud800"])
-
-    def finish_emit_mapping(self):
-        self.collector.emit({"first": 1, "second": 2})  # type: ignore[arg-type]
-
-    def execute_count_float(self):
-        self.context.count("seen", 2.5)  # type: ignore[arg-type]
-
-    def execute_count_name(self):
-        self.context.count(5)  # type: ignore[arg-type]
-
-    def execute_count_past_the_guard(self):
-        self.context.counters["seen"] = 2.5  # type: ignore[assignment]
-
-    def finish_increment_float(self):
-        self.counts.increment("a", 2.5)  # type: ignore[arg-type]
-
-    def finish_increment_field(self):
-        self.counts.increment(2.5)  # type: ignore[arg-type]
+        if self.attempt.txid == 2 and self.wrong in IN_FINISH_BATCH:
+            IN_FINISH_BATCH[self.wrong](self)
 
 
+IN_EXECUTE: dict[str, Callable[[Any], object]] = {
+    "emit_object": lambda self: self.collector.emit(["good", [Misuse]]),
+    "emit_all_bytearray": lambda self: self.collector.emit_all([["good", "good"], ["good", bytearray(b"x")]]),
+    "emit_text": lambda self: self.collector.emit(["good", "half a pair: \ud800"]),
+    "count_float": lambda self: self.context.count("seen", 2.5),
+    "count_name": lambda self: self.context.count(5),
+    "count_past_the_guard": lambda self: self.context.counters.update(seen=2.5),
+}
+IN_FINISH_BATCH: dict[str, Callable[[Any], object]] = {
+    "emit_mapping": lambda self: self.collector.emit({"first": 1, "second": 2}),
+    "increment_float": lambda self: self.counts.increment("a", 2.5),
+    "increment_field": lambda self: self.counts.increment(2.5),
+}
 MISUSES = {
     "emit_object": [
         "component 'misuse' emitted ['good', [<class ",

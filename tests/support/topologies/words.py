@@ -4,51 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
+from tests.support.runs.collecting import Collecting
 
 WORDS = ("nathan", "bob", "joey", "nathan")
 
 
-class CountWord(BaseBatchBolt, ICommitter):
+class CountWord(Collecting):
     """Counts words and hands on each with its running count."""
 
     output_fields = ("word", "count")
     counts = HashState("counts")
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.words: list[str] = []
-
-    def execute(self, tup):
-        self.words.append(tup["word"])
-
     def finish_batch(self):
-        for word in self.words:
+        for word in self.column("word"):
             self.counts.increment(word)
             self.collector.emit([word, self.counts.get(word)])
 
 
-class NoteCounts(BaseBatchBolt, ICommitter):
+class NoteCounts(Collecting):
     """Keeps every running count, in order, and how many there were so far."""
 
     noted = ListState("noted")
     total = ListState("total", value=int)
     words = HashState("words")
 
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.rows: list[list[object]] = []
-
-    def execute(self, tup):
-        self.rows.append(list(tup))
-
     def finish_batch(self):
-        for word, count in self.rows:
+        for word, count in self.tuples:
             self.noted.append(f"{word} {count}")
             self.words.increment("all")
             self.total.append(self.words.get("all") or 0)

@@ -10,9 +10,11 @@ from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.watching.failure_cause import CrashKind
 
+EXCEPTION = "org.apache.spark.SparkException: "
+EXECUTOR_LOST = "ExecutorLostFailure (executor 3 exited)"
 JAVA_STACK = "\n".join(f"\tat org.apache.spark.{name}(Executor.scala:{name})" for name in range(60))
 CALLING = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.runJob.\n"
-LOST = "Job aborted due to stage failure: Task 0 in stage 18.0 failed 1 times, most recent failure: "
+FAILURE = "Job aborted due to stage failure: Task 0 in stage 18.0 failed 1 times, most recent failure: "
 TASK = "Lost task 0.0 in stage 18.0 (TID 6) (10.0.0.7 executor 3): "
 WORKER = "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py"
 NO_MSGPACK = f"""\
@@ -44,15 +46,18 @@ lines
 """
 
 
+OURS = "/tmp/x/txbatch_code_00.zip/state/codec.py"
+
+
 def python_exception(traceback: str) -> Exception:
     head = "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the worker: "
-    failed = f"{CALLING}: org.apache.spark.SparkException: {LOST}{TASK}{head}{traceback}\n{JAVA_STACK}\n"
+    failed = f"{CALLING}: org.apache.spark.SparkException: {FAILURE}{TASK}{head}{traceback}\n{JAVA_STACK}\n"
     return RuntimeError(f"{failed}\nDriver stacktrace:\n{JAVA_STACK}\nCaused by: {head}{traceback}\n{JAVA_STACK}")
 
 
 def java_exception(text: str) -> Exception:
     return RuntimeError(
-        f"{CALLING}: org.apache.spark.SparkException: {LOST}{TASK}{text}\n{JAVA_STACK}\nDriver stacktrace:"
+        f"{CALLING}: org.apache.spark.SparkException: {FAILURE}{TASK}{text}\n{JAVA_STACK}\nDriver stacktrace:"
     )
 
 
@@ -68,12 +73,8 @@ def test_a_module_that_executors_lack_is_named_first_with_the_remedy_and_is_not_
 @pytest.mark.parametrize(
     ("frame", "error", "kind"),
     [
-        (
-            "/tmp/x/txbatch_code_00.zip/state/codec.py",
-            "AttributeError: module 'msgpack' has no attribute 'Packer'",
-            "ENGINE",
-        ),
-        ("/tmp/x/txbatch_code_00.zip/state/codec.py", "MemoryError", "LOST"),
+        (OURS, "AttributeError: module 'msgpack' has no attribute 'Packer'", "ENGINE"),
+        (OURS, "MemoryError", "LOST"),
         ("/home/ada/jobs/count.py", "AttributeError: module 'msgpack' has no attribute 'Packer'", "LOST"),
         (WORKER, "EOFError", "LOST"),
     ],
@@ -91,41 +92,24 @@ def test_the_cause_in_python_is_told_with_the_users_line_nearest_to_it() -> None
     )
 
 
+CERTAIN, ENGINE, LOST = CrashKind.CERTAIN, CrashKind.ENGINE, CrashKind.LOST
+NO_PROGRAM = 'Cannot run program "/none/python": error=2, No such file or directory'
+NO_SPACE = "No space left on device"
+EXITED = "Python worker exited unexpectedly (crashed)"
+NO_MODULE = "/bin/python: No module named no"
+ENDED = f"native code (Spark: {EXITED})"
+SETTINGS = ". Consider setting 'spark.sql.execution.pyspark.udf.faulthandler.enabled' or'spark.python.worker.…'"
+
+
 @pytest.mark.parametrize(
     ("text", "beginning", "advice", "kind"),
     [
-        (
-            'java.io.IOException: Cannot run program "/none/python": error=2, No such file or directory',
-            'Cannot run program "/none/python": error=2, No such file or directory; ',
-            "PYSPARK_PYTHON",
-            CrashKind.CERTAIN,
-        ),
-        (
-            "java.io.IOException: No space left on device",
-            "No space left on device; ",
-            "spark.local.dir",
-            CrashKind.CERTAIN,
-        ),
-        (
-            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting "
-            "'spark.sql.execution.pyspark.udf.faulthandler.enabled' or'spark.python.worker.faulthandler.enabled'",
-            "a worker ended without a word: killed, out of memory, ",
-            "native code (Spark: Python worker exited unexpectedly (crashed))",
-            CrashKind.LOST,
-        ),
-        (
-            "org.apache.spark.SparkException: \nError from python worker:\n  /bin/python: No module named no\nPATH:",
-            "/bin/python: No module named no",
-            "",
-            CrashKind.LOST,
-        ),
-        ("java.lang.OutOfMemoryError: heap", "java.lang.OutOfMemoryError: heap; ", "driver.memory", CrashKind.LOST),
-        (
-            "ExecutorLostFailure (executor 3 exited): SIGKILL",
-            "ExecutorLostFailure (executor 3 exited)",
-            "",
-            CrashKind.LOST,
-        ),
+        (f"java.io.IOException: {NO_PROGRAM}", f"{NO_PROGRAM}; ", "PYSPARK_PYTHON", CERTAIN),
+        (f"java.io.IOException: {NO_SPACE}", f"{NO_SPACE}; ", "spark.local.dir", CERTAIN),
+        (f"{EXCEPTION}{EXITED}{SETTINGS}", "a worker ended without a word: killed, out of memory, ", ENDED, LOST),
+        (f"{EXCEPTION}\nError from python worker:\n  {NO_MODULE}\nPATH:", NO_MODULE, "", LOST),
+        ("java.lang.OutOfMemoryError: heap", "java.lang.OutOfMemoryError: heap; ", "driver.memory", LOST),
+        (f"{EXECUTOR_LOST}: SIGKILL", EXECUTOR_LOST, "", LOST),
     ],
 )
 def test_a_cause_in_java_is_told_without_what_wraps_it(text: str, beginning: str, advice: str, kind: CrashKind) -> None:
@@ -175,10 +159,10 @@ def test_a_crash_whose_cause_is_known_is_not_looked_into(kind: CrashKind) -> Non
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        (BROKEN, CrashKind.ENGINE),
-        (LOST_WORKER, CrashKind.LOST),
-        ("java.lang.OutOfMemoryError: heap", CrashKind.LOST),
-        ("ExecutorLostFailure (executor 3 exited): SIGKILL", CrashKind.LOST),
+        (BROKEN, ENGINE),
+        (LOST_WORKER, LOST),
+        ("java.lang.OutOfMemoryError: heap", LOST),
+        (f"{EXECUTOR_LOST}: SIGKILL", LOST),
     ],
 )
 def test_no_batch_is_blamed_for_an_unknown_failure_of_java_while_none_was_ever_processed(

@@ -8,35 +8,19 @@ from types import SimpleNamespace
 import pytest
 from pyspark import SparkConf
 
-from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.engines.spark import session
 from coordinator.engines.spark.session import open_context, slots_of
-from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from state.errors import TopologyError
 from tests.support.spark.bolts import numbers_topology
-from tests.support.spark.plain_jobs import Seen
-
-
-class Idle(BaseSpout):
-    output_fields = ("value",)
-
-    def next_tuple(self):
-        raise AssertionError("nothing runs")
+from tests.support.topologies.plain_components import Sink, fed_builder
 
 
 def idle_topology():
-    builder = TopologyBuilder("idle")
-    builder.set_spout("idle", Idle())
-    builder.set_bolt("seen", Seen("nowhere")).shuffle_grouping("idle")
+    builder = fed_builder()
+    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
     return builder.build()
-
-
-def refusal(redis_url, **more):
-    with pytest.raises(TopologyError) as caught:
-        run(numbers_topology(1), redis_url=redis_url, **more)
-    return str(caught.value)
 
 
 CONNECT_SESSION = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
@@ -49,15 +33,21 @@ def test_spark_connect_is_refused_for_plain_topologies(where):
 
 
 @pytest.mark.redis
-def test_what_is_neither_a_session_nor_a_context_is_refused(redis_backend):
-    assert "give a SparkSession or a SparkContext" in refusal(redis_backend.url, spark="local")
-
-
-@pytest.mark.redis
-def test_settings_together_with_a_session_are_refused(redis_backend):
-    text = refusal(redis_backend.url, spark=object(), conf={"spark.cores.max": "1"})
-
-    assert text == "conf is for a session that txbatch starts; set it on the session that you pass as spark=…"
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"spark": "local"}, "give a SparkSession or a SparkContext"),
+        (
+            {"spark": object(), "conf": {"spark.cores.max": "1"}},
+            "^conf is for a session that txbatch starts; set it on the session that you pass as spark=…$",
+        ),
+    ],
+)
+def test_what_is_no_session_and_settings_for_somebody_elses_are_refused(redis_backend, given, message):
+    with pytest.raises(TopologyError, match=message):
+        run(numbers_topology(1), redis_url=redis_backend.url, **given)
+    with pytest.raises(TopologyError, match=message):
+        run_plain(idle_topology(), **given)
 
 
 def context_with(master, parallelism=2, **settings):

@@ -5,63 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import TransactionalTopologyBuilder, run, start
 from coordinator.engines.waves.process_engine import InProcessStages
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
-from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.transactional.options import RunOptions
 from examples import word_count
-from state.errors import FailedException, TopologyError
-from state.kinds.handles import declared_states
-from state.kinds.hash_state import HashState
-from state.redis_admin.snapshots import snapshot
+from state.errors import TopologyError
 from state.redis_server.embedded import EmbeddedServer
 from tests.support.case_names import shown
-from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
-from tests.support.scenarios.random_topologies import random_scenario
-from tests.support.scenarios.reference_fold import fold
-from tests.support.spark.bolts import Store
-from tests.support.spark.partitioned import FailingStore, Ranges
+from tests.support.scenarios.on_servers import assert_folds_are_left
+from tests.support.spark.bolts import numbers_topology
+from tests.support.spark.mishaps import InStore, fail
+from tests.support.spark.partitioned import Ranges
+from tests.support.topologies.components import Commit, collecting
 from tests.support.topologies.example_topologies import EXAMPLES
 
 ROOT = Path(__file__).parents[4]
 NOWHERE = "redis://localhost:1"
-
-
-class Sum(BaseBatchBolt, ICommitter):
-    """Sums numbers, and fails on 13 while a file is there."""
-
-    total = HashState("total", value=int)
-
-    def __init__(self, fault):
-        self.fault = fault
-
-    def prepare(self, conf, context, collector, attempt):
-        self.numbers = []
-
-    def execute(self, tup):
-        self.numbers.append(tup["number"])
-
-    def finish_batch(self):
-        if 13 in self.numbers and self.fault.exists():
-            raise FailedException("thirteen")
-        self.total.increment("all", sum(self.numbers))
-
-
-def sums(fault, batches=((1, 2), (13,), (20,)), spout=None):
-    given = spout or FixedBatchesSpout([[[number] for number in batch] for batch in batches], ["number"])
-    builder = TransactionalTopologyBuilder("sums", "numbers", given)
-    builder.set_committer_bolt("sum", Sum(fault), parallelism=2).fields_grouping("numbers", ["number"])
-    return builder.build()
 
 
 def ran(topology, backend, options=None, **more: Any):
@@ -73,50 +38,10 @@ def ran(topology, backend, options=None, **more: Any):
     "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(20, 100, 20))]
 )
 def test_random_topologies_leave_the_state_of_the_fold(redis_backend, tmp_path, first):
-    for seed in range(first, first + 20):
-        scenario = random_scenario(Random(seed), with_faults=False)
-        scenario = replace(scenario, trips=scenario.trips[:1])
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        topology = topology_of(scenario, FileTally(folder), f"random{seed}")
-        options = RunOptions(max_spout_pending=12, commit_group_max=12, max_attempts=40)
-        statistics = ran(topology, redis_backend, options)
-        committers = [KEEPING[part.committer or 0] for part in scenario.committers()]
-        handles = [handle for committer in committers for handle in declared_states(committer).values()]
-        found = snapshot(redis_backend.client(), topology.topology_id, handles)
-        assert statistics.last_txid == found.txid == len(scenario.batches)
-        assert found.states == fold(scenario).states[-1], f"seed {seed}"
+    def run_locally(topology, **options):
+        return ran(topology, redis_backend, RunOptions(**options))
 
-
-@pytest.mark.redis
-def test_poison_is_quarantined_and_republished(redis_backend, tmp_path):
-    fault = tmp_path / "fault"
-    fault.touch()
-    statistics = ran(sums(fault), redis_backend, RunOptions(on_poison="quarantine", max_attempts=2))
-    assert statistics.quarantined == [2]
-    assert redis_backend.client().hgetall("{sums}:total") == {b"all": b"23"}
-
-    fault.unlink()
-    assert ran(sums(fault), redis_backend, republish="all").republished == {2: 4}
-    assert redis_backend.client().hgetall("{sums}:total") == {b"all": b"36"}
-
-
-@pytest.mark.redis
-def test_a_run_that_is_drained_is_continued(redis_backend, tmp_path):
-    topology = sums(tmp_path / "none", [[number] for number in range(60)])
-    coordinators: list[Any] = []
-    drained = ran(
-        topology,
-        redis_backend,
-        RunOptions(max_spout_pending=4),
-        on_start=coordinators.append,
-        on_progress=lambda _: coordinators[0].drain(),
-    )
-    assert drained.is_interrupted
-    assert 0 < drained.committed < 60
-    with start(topology, redis_url=redis_backend.url, engine="local") as background:
-        assert background.result(60).last_txid == 60
-    assert redis_backend.client().hgetall("{sums}:total") == {b"all": b"%d" % sum(range(60))}
+    assert_folds_are_left(run_locally, redis_backend.client(), tmp_path, range(first, first + 20))
 
 
 @pytest.mark.redis
@@ -126,13 +51,12 @@ def test_a_commit_phase_after_shares_reads_the_ranges_that_the_processing_phase_
     """Their frames are not kept, so it begins at the input again; on Spark with one slot as well."""
     monkeypatch.setattr(InProcessStages, "has_task_partitions", True)
     builder = TransactionalTopologyBuilder("ranges", "ranges", Ranges(tmp_path / "cuts"), parallelism=2)
-    store = FailingStore(tmp_path / "failed", txid=4)
+    store = InStore(fail, 4, tmp_path / "failed")
     builder.set_committer_bolt("store", store, parallelism=2).fields_grouping("ranges", ["number"])
     failures: list[str] = []
     statistics = ran(builder.build(), redis_backend, observers=[lambda seen: failures.append(repr(seen))])
     assert statistics.failed_attempts
     assert "did not read what the processing phase sent" not in "".join(failures)
-    assert isinstance(store, Store)
 
 
 def test_a_machine_without_java_and_without_a_path_counts_words(tmp_path):
@@ -155,30 +79,26 @@ def test_a_machine_without_java_and_without_a_path_counts_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("given", "message"),
     [
-        ({"master": "spark://here:7077"}, "master"),
-        ({"conf": {"spark.driver.memory": "1g"}}, "conf"),
-        ({"spark": object()}, "spark"),
-        ({"options": RunOptions(slots=2)}, "slots"),
-        ({"options": RunOptions(executors_timeout_s=5)}, "executors_timeout"),
+        ({"master": "spark://here:7077"}, "engine local uses no Spark, but master was given"),
+        ({"conf": {"spark.driver.memory": "1g"}}, "engine local uses no Spark, but conf was given"),
+        ({"spark": object()}, "engine local uses no Spark, but spark was given"),
+        ({"options": RunOptions(slots=2)}, "engine local uses no Spark, but slots was given"),
+        ({"options": RunOptions(executors_timeout_s=5)}, "engine local uses no Spark, but executors_timeout was given"),
+        ({"engine": "lokal"}, "engine is 'lokal'; give one of spark, local"),
     ],
     ids=shown,
 )
-def test_what_is_for_spark_is_refused(tmp_path, given, named):
-    with pytest.raises(TopologyError, match=f"engine local uses no Spark, but {named} was given") as refused:
-        run(sums(tmp_path), redis_url=NOWHERE, engine="local", **given)
+def test_what_is_for_spark_is_refused(given, message):
+    with pytest.raises(TopologyError, match=message) as refused:
+        run(numbers_topology(1), **{"redis_url": NOWHERE, "engine": "local", **given})
     assert len(str(refused.value)) < 120
 
 
-def test_a_spout_that_spark_reads_is_refused(tmp_path):
+def test_a_spout_that_spark_reads_and_a_plain_topology_are_refused():
     spout = DataFrameBatches(lambda spark: spark, ["number"], ColumnRanges("number", 5))
     with pytest.raises(TopologyError, match="engine local uses no Spark, but spout 'numbers' is read by Spark"):
-        run(sums(tmp_path, spout=spout), redis_url=NOWHERE, engine="local")
-
-
-def test_an_engine_that_does_not_exist_and_a_plain_topology_are_refused(tmp_path):
-    with pytest.raises(TopologyError, match="engine is 'lokal'; give one of spark, local"):
-        run(sums(tmp_path), redis_url=NOWHERE, engine="lokal")
+        run(collecting("rows", spout, Commit(), source="numbers"), redis_url=NOWHERE, engine="local")
     with pytest.raises(TopologyError, match="engine 'local' was given, but a plain topology runs on Spark only"):
         start(cast(Any, EXAMPLES["plain_word_count"]()), engine="local")

@@ -44,33 +44,41 @@ def test_groups_are_cut_where_shares_end():
     assert txids(dealt(MANY, group_size=3)) == [[[1, 2, 3], [4]], [[5, 6], [7, 8]]]
 
 
-def test_few_attempts_of_unknown_size_are_shuffled():
-    assert dealt(MANY - 1) == ()
+PASS_AND_STORE = ("count", Pass(), ["lines"]), ("store", Commit(), ["count"])
+ONE_EACH = plan(build(*PASS_AND_STORE), is_chained=True).in_slots(SLOTS)
+SMALL = SMALL_WAVE_BYTES // MANY
+HALF_SPREAD = SPREAD_BYTES_MAX // 2
 
 
-@pytest.mark.parametrize(("count", "shares"), [(1, 1), (MANY - 1, 1), (MANY, 2)])
-def test_a_small_wave_is_one_share_until_it_has_attempts_for_all_slots(count, shares):
-    assert len(dealt(count, SMALL_WAVE_BYTES // MANY)) == shares
-
-
-@pytest.mark.parametrize(("slots", "shares"), [(2, 2), (4, 0)])
-def test_large_attempts_are_shuffled_where_many_shares_would_change_the_same(slots, shares):
-    byte_count = SPREAD_BYTES_MAX // 2
-    assert len(dealt(100, byte_count, made=spread_plan(slots))) == shares
-
-
-def test_one_large_attempt_is_shuffled():
-    assert dealt(1, LARGE) == ()
-
-
-@pytest.mark.parametrize(("count", "shares"), [(1, 1), (MANY, SLOTS)])
-def test_a_topology_of_one_task_each_uses_all_slots(count, shares):
-    one_each = plan(build(("count", Pass(), ["lines"]), ("store", Commit(), ["count"])), is_chained=True)
-    assert len(dealt(count, LARGE, made=one_each.in_slots(SLOTS))) == shares
-
-
-def test_without_known_slots_there_are_as_many_shares_as_the_widest_stage_has_tasks():
-    assert len(dealt(100, made=plan(build(("count", Pass(), ["lines"], 3))))) == 3
+@pytest.mark.parametrize(
+    ("count", "byte_count", "made", "shares"),
+    [
+        (MANY - 1, 0, None, 0),
+        (1, SMALL, None, 1),
+        (MANY - 1, SMALL, None, 1),
+        (MANY, SMALL, None, 2),
+        (1, LARGE, None, 0),
+        (100, HALF_SPREAD, spread_plan(2), 2),
+        (100, HALF_SPREAD, spread_plan(4), 0),
+        (1, LARGE, ONE_EACH, 1),
+        (MANY, LARGE, ONE_EACH, SLOTS),
+        (100, 0, plan(build(("count", Pass(), ["lines"], 3))), 3),
+    ],
+    ids=[
+        "few of unknown size",
+        "a small wave",
+        "a small wave of too few for all slots",
+        "a small wave of enough for all slots",
+        "one large attempt",
+        "large attempts",
+        "large attempts in shares that would change the same",
+        "one task each",
+        "one task each, and many attempts",
+        "slots unknown: as many as the widest stage has tasks",
+    ],
+)
+def test_a_wave_is_shuffled_or_has_so_many_shares(count, byte_count, made, shares):
+    assert len(dealt(count, byte_count, made=made)) == shares
 
 
 def test_committers_with_a_job_of_their_own_need_the_shuffle():

@@ -15,7 +15,8 @@ from coordinator.sources.kafka.client_settings import FromEnvironment
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.records.plain_formats import TextLine
 from state.errors import SourceError, TopologyError
-from tests.support.kafka.scripted_topic import Played, World
+from tests.support.kafka.messages import numbers
+from tests.support.kafka.scripted_topic import Played, ScriptedLog, World
 
 AT_ONCE = RetryRules(0, 1, 0, None)
 
@@ -26,8 +27,18 @@ def world_of(*values, partitions=1):
     return world
 
 
-def split_letters(row):
-    return [[letter] for letter in row[0]]
+def letters(*values, **options):
+    """A spout that makes a tuple of each letter of a message."""
+    split = options.pop("split", lambda row: [[letter] for letter in row[0]])
+    return Played(world_of(*values), record_format=TextLine("value"), split=split, **options)
+
+
+def left_by(world, asked, *acked, **options):
+    """A run has been here, which emitted so many messages and ended after these were acked."""
+    played = Played(world, **options)
+    played.ask(asked)
+    played.ack(*acked)
+    played.spout.close()
 
 
 # What Storm's manager does --------------------------------------------------------------------------------------
@@ -41,19 +52,13 @@ def test_partitions_take_turns():
 
 def test_a_restart_begins_where_everything_was_done():
     world = world_of(*b"a b c d".split())
-    first = Played(world)
-    first.ask(4)
-    first.ack(b"a", b"c")
-    first.spout.close()
+    left_by(world, 4, b"a", b"c")
     assert Played(world).ask(4) == [b"b", b"c", b"d"]
 
 
 def test_what_is_stored_is_json_with_topic_offset_and_instance():
     world = world_of(b"a")
-    played = Played(world)
-    played.ask()
-    played.ack(b"a")
-    played.spout.close()
+    left_by(world, 1, b"a")
     assert json.loads(world.stored["source:t:0"]) == {
         "topology": {"id": "one", "name": "kafka_test"},
         "offset": 1,
@@ -88,10 +93,7 @@ def test_offsets_are_stored_every_so_often_and_not_before():
 )
 def test_only_another_instance_that_is_forced_begins_at_the_start(again, seen):
     world = world_of(b"a", b"b")
-    first = Played(world)
-    first.ask(1)
-    first.ack(b"a")
-    first.spout.close()
+    left_by(world, 1, b"a")
     assert Played(world, **again).ask(2) == seen
 
 
@@ -112,7 +114,7 @@ def test_a_failed_message_is_emitted_again_after_its_wait_and_before_what_is_new
 
 
 def test_trap_far_behind_nothing_under_way_is_dropped_however_small_max_behind_is():
-    world = world_of(*[b"%d" % each for each in range(2000)])
+    world = world_of(*numbers(0, 2000))
     played = Played(world, max_behind=5000, retries=AT_ONCE)
     played.ask(1500)
     world.logs[0].append(*[b"more"] * 9000)  # far further behind now than max_behind
@@ -124,7 +126,7 @@ def test_trap_far_behind_nothing_under_way_is_dropped_however_small_max_behind_i
 
 def test_trap_far_behind_at_the_start_is_left_out_only_if_asked_for_and_counted(caplog):
     world = world_of(b"a")
-    Played(world).spout.close()
+    left_by(world, 0)
     world.logs[0].append(*[b"x"] * 100)
     assert Played(world).ask() == [b"a"]
     late = Played(world, max_behind=50)
@@ -134,10 +136,10 @@ def test_trap_far_behind_at_the_start_is_left_out_only_if_asked_for_and_counted(
 
 
 def test_trap_a_message_never_acked_bounds_what_is_uncommitted_and_holds_up_no_retry():
-    world = world_of(*[b"%d" % each for each in range(100)])
+    world = world_of(*numbers(0, 100))
     played = Played(world, max_uncommitted=10, retries=AT_ONCE)
     assert len(played.ask(50)) == 10
-    played.ack(*[b"%d" % each for each in range(1, 9)])
+    played.ack(*numbers(1, 9))
     assert played.ask(50) == []  # message 0 holds the bound
     assert played.spout.statistics()[0]["uncommitted"] == 10
     played.fail(b"9")
@@ -149,35 +151,32 @@ def test_trap_a_message_never_acked_bounds_what_is_uncommitted_and_holds_up_no_r
 
 
 def test_trap_a_message_that_holds_up_its_partition_is_named_once(caplog):
-    world = world_of(*[b"%d" % each for each in range(20)])
+    world = world_of(*numbers(0, 20))
     played = Played(world, max_uncommitted=5, store_every_ms=1000)
-    for now in range(0, 6000, 500):
-        world.ms = now
+    for world.ms in range(0, 6000, 500):
         played.ask(3)
-    played.ack(*[b"%d" % each for each in range(1, 5)])
+    played.ack(*numbers(1, 5))
     assert caplog.text.count("partition 0 of topic 't' waits") == 1
     assert "the lowest at offset 0;" in caplog.text
 
 
 def test_trap_only_a_message_under_way_holds_up_its_partition(caplog):
-    world = world_of(*[b"%d" % each for each in range(20)])
+    world = world_of(*numbers(0, 20))
     played = Played(world, max_uncommitted=5, store_every_ms=1000, retries=RetryRules(60_000, 1, 60_000))
     played.ask()  # one under way, four waiting to be emitted
     played.ack(b"0")
     assert played.spout.statistics()[0]["waiting"] == 4
-    for now in range(1000, 6000, 1000):
-        world.ms = now
+    for world.ms in range(1000, 6000, 1000):
         played.spout._set.store()
     played.ask(10)
     played.fail(b"1")  # it waits for its next try, and its bolt has failed it
-    for now in range(6000, 9000, 1000):
-        world.ms = now
+    for world.ms in range(6000, 9000, 1000):
         played.spout._set.store()
     assert "waits" not in caplog.text
 
 
 def test_trap_the_bound_is_used_up_though_some_messages_wait():
-    played = Played(world_of(*[b"%d" % each for each in range(20)]), max_uncommitted=12)
+    played = Played(world_of(*numbers(0, 20)), max_uncommitted=12)
     manager = played.spout._set.manager(0)
     assert manager is not None
     manager.fetched(0, list(range(6)), 6, 0)
@@ -187,9 +186,7 @@ def test_trap_the_bound_is_used_up_though_some_messages_wait():
 
 def test_trap_out_of_range_stops_unless_a_policy_says_otherwise():
     world = world_of(b"a", b"b", b"c", b"d")
-    played = Played(world, retries=AT_ONCE)
-    played.ask(1)
-    played.spout.close()
+    left_by(world, 1)
     world.logs[0].delete_before(3)
     with pytest.raises(SourceError, match=r"offsets 0 to 2 of partition 0 of topic 't' are gone from the log"):
         Played(world).ask()
@@ -198,7 +195,7 @@ def test_trap_out_of_range_stops_unless_a_policy_says_otherwise():
 @pytest.mark.parametrize(("policy", "seen", "lost"), [("earliest", [b"d"], 3), ("latest", [], 4)])
 def test_trap_out_of_range_at_the_start_goes_by_policy_and_is_counted(policy, seen, lost):
     world = world_of(b"a", b"b", b"c", b"d")
-    Played(world).spout.close()
+    left_by(world, 0)
     world.logs[0].delete_before(3)
     played = Played(world, on_gone=policy)
     assert played.ask(2) == seen
@@ -218,21 +215,14 @@ def test_trap_a_reset_purges_failed_pending_and_waiting_together():
     assert played.ask() == [b"e"]
     played.ack(b"b", b"d", b"e")  # late acks of what is void change nothing
     assert played.completed() == 5
-    assert played.spout.statistics()[0] == {
-        "number_acked": 1,
-        "number_failed": 2,
-        "uncommitted": 0,
-        "under_way": 0,
-        "failed": 0,
-        "waiting": 0,
-        "completed_to": 5,
-        "emitted_to": 5,
-    }
+    counts = {"number_acked": 1, "number_failed": 2, "completed_to": 5, "emitted_to": 5}
+    left = dict.fromkeys(("uncommitted", "under_way", "failed", "waiting"), 0)
+    assert played.spout.statistics()[0] == counts | left
     assert played.spout.counts["lost_offsets"] == 2
 
 
 def test_trap_only_the_failed_tuple_of_several_is_emitted_again_and_the_last_ack_completes_the_message():
-    played = Played(world_of(b"abc"), record_format=TextLine("value"), split=split_letters, retries=AT_ONCE)
+    played = letters(b"abc", retries=AT_ONCE)
     assert played.ask() == ["a", "b", "c"]
     played.fail("b")
     assert played.ask() == ["b"]
@@ -244,14 +234,14 @@ def test_trap_only_the_failed_tuple_of_several_is_emitted_again_and_the_last_ack
 
 def test_trap_records_of_two_topics_and_of_two_spouts_are_apart():
     world = world_of(b"a")
-    Played(world).spout.close()
-    Played(world, spout_id="other").spout.close()
+    left_by(world, 0)
+    left_by(world, 0, spout_id="other")
     assert sorted(world.stored) == ["other:t:0", "source:t:0"]
 
 
 def test_trap_a_topic_made_again_is_named_and_not_read_at_old_offsets():
     world = world_of(b"a")
-    Played(world).spout.close()
+    left_by(world, 0)
     world.topic_id = "second"
     with pytest.raises(SourceError, match="its id was first and is second now"):
         Played(world)
@@ -266,18 +256,6 @@ def test_a_topic_whose_partitions_are_not_listed_yet_is_named_before_anything_is
     assert world.saves == 0
     world.unlisted = set()
     assert Played(world).world.saves
-
-
-def test_trap_gaps_of_compaction_and_markers_hold_up_nothing():
-    world = World()
-    world.logs[0].values, world.logs[0].high = {3: b"a", 7: b"b"}, 12
-    played = Played(world)
-    assert played.ask(3) == [b"a", b"b"]
-    assert played.completed() == 3
-    played.ack(b"b")
-    assert played.completed() == 3
-    played.ack(b"a")
-    assert played.completed() == 12
 
 
 def test_a_failed_message_that_compaction_removed_holds_up_nothing():
@@ -321,13 +299,7 @@ def test_a_message_given_up_stops_the_run_by_default_with_its_place():
 
 
 def test_retries_are_counted_by_tuple():
-    played = Played(
-        world_of(b"ab"),
-        record_format=TextLine("value"),
-        split=split_letters,
-        retries=RetryRules(0, 1, 0, 1),
-        on_give_up="skip",
-    )
+    played = letters(b"ab", retries=RetryRules(0, 1, 0, 1), on_give_up="skip")
     assert played.ask() == ["a", "b"]
     for value in "ab":
         played.fail(value)
@@ -340,9 +312,7 @@ def test_retries_are_counted_by_tuple():
 
 
 def test_two_tuples_of_a_message_that_fail_together_have_both_failed_once():
-    played = Played(
-        world_of(b"ab"), record_format=TextLine("value"), split=split_letters, retries=RetryRules(0, 1, 0, 1)
-    )
+    played = letters(b"ab", retries=RetryRules(0, 1, 0, 1))
     played.ask()
     played.fail("a", "b")
     assert played.ask() == ["a", "b"]
@@ -354,12 +324,7 @@ def test_two_tuples_of_a_message_that_fail_together_have_both_failed_once():
 @pytest.mark.parametrize("parts", [[], ["a"], ["a", "b", "c"]])
 def test_a_split_that_makes_another_number_of_tuples_on_a_retry_is_named(parts):
     made = iter([["a", "b"], parts])
-    played = Played(
-        world_of(b"ab"),
-        record_format=TextLine("value"),
-        split=lambda row: [[letter] for letter in next(made)],
-        retries=AT_ONCE,
-    )
+    played = letters(b"ab", split=lambda row: [[letter] for letter in next(made)], retries=AT_ONCE)
     played.ask()
     played.fail("b")
     with pytest.raises(SourceError, match=rf"made {len(parts)} tuples of .* t\[0\] at offset 0, and 2 of it before"):
@@ -405,11 +370,11 @@ def test_bad_records_go_by_policy(policy, seen):
 
 def test_a_bad_record_stops_the_run_by_default():
     with pytest.raises(SourceError, match=r"t\[0\] at offset 0 is bad: byte 0xff at position 0 is not valid UTF-8"):
-        Played(world_of(b"\xff"), record_format=TextLine("value")).ask()
+        letters(b"\xff").ask()
 
 
 def test_a_message_of_which_no_tuple_is_made_is_done_at_once():
-    played = Played(world_of(b"", b"a"), record_format=TextLine("value"), split=split_letters)
+    played = letters(b"", b"a")
     played.ask()
     assert played.completed() == 1
 
@@ -421,13 +386,12 @@ def test_a_partition_that_joins_is_read_from_its_first_message_after_a_latest_st
     world = world_of(b"old")
     played = Played(world, start="latest")
     assert played.ask() == []
-    joined = World(2)
-    world.logs[1] = joined.logs[1]
+    world.logs[1] = ScriptedLog()
     world.logs[1].append(b"new")
     world.ms = 60_000
     assert played.ask(2) == [b"new"]
     played.spout.close()
-    world.logs[2] = World(3).logs[2]
+    world.logs[2] = ScriptedLog()
     world.logs[2].append(b"newer")
     assert b"newer" in Played(world, start="latest").ask(3)
 
@@ -473,10 +437,7 @@ def test_a_start_that_is_forced_begins_where_the_start_says_and_not_at_the_first
 
 def test_a_partition_that_is_listed_late_is_read_on_from_its_record():
     world = grown_world()
-    played = Played(world)
-    played.ask(5)
-    played.ack(*b"old older a b".split())
-    played.spout.close()
+    left_by(world, 5, *b"old older a b".split())
     world.unlisted = {1}
     played = Played(world)
     assert played.ask() == []
@@ -489,7 +450,7 @@ def test_a_partition_that_is_listed_late_is_read_on_from_its_record():
 def test_a_partition_that_goes_away_stops_no_other_and_is_looked_for_later():
     world = world_of(b"a")
     played = Played(world)
-    world.logs[1] = World(2).logs[1]
+    world.logs[1] = ScriptedLog()
     world.logs[1].append(b"b")
     world.away = {0: "it has no leader"}
     world.ms += 60_000
@@ -515,10 +476,8 @@ def test_a_password_for_redis_is_taken_by_reference_only():
 def test_every_message_is_processed_at_least_once_whatever_fails_is_late_or_restarts(seed):
     random = Random(seed)
     world = World(2)
-    values = []
-    for number in range(120):
-        value = b"%d" % number
-        values.append(value)
+    values = numbers(0, 120)
+    for number, value in enumerate(values):
         world.logs[number % 2].append(value)
         if random.random() < 0.2:
             world.logs[number % 2].high += random.randint(1, 3)  # a marker, or what compaction removed

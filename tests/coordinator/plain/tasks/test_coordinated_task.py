@@ -11,7 +11,6 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.completeness.tracking import SourceArgs
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import FinishedCallback, TimeoutCallback
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import ShuffleGrouping
@@ -30,7 +29,7 @@ from coordinator.plain.tasks.messages import (
     tree_message,
 )
 from coordinator.plain.tasks.user_calls import end_on
-from state.errors import FailedException, ProtocolError, SourceError, UserCodeError
+from state.errors import FailedException, ProtocolError, UserCodeError
 from tests.support.tasks.messages import message_outbox, tuple_message
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, output, wire
 
@@ -41,15 +40,14 @@ TUPLE, REGULAR, COORD = MessageKind.TUPLE, MessageKind.REGULAR, MessageKind.COOR
 ACK, FAIL = MessageKind.ACK, MessageKind.FAIL
 
 
-class Watching(TaskObserver):
+class Ends(TaskObserver):
+    """Hears how batches end."""
+
     def __init__(self):
         self.seen = []
 
-    def emitted(self, stream_id, values, receivers, attempt=None):
-        self.seen.append(("emitted", stream_id, values, receivers))
-
     def batch_ended(self, batch, failure, metrics):
-        self.seen.append(("ended", batch.txid, failure and (failure.kind, failure.text)))
+        self.seen.append((batch.txid, failure and (failure.kind, failure.text)))
 
 
 class Told(RecordingBolt, FinishedCallback, TimeoutCallback):
@@ -61,17 +59,6 @@ class Told(RecordingBolt, FinishedCallback, TimeoutCallback):
 
     def timeout_id(self, attempt):
         self._did("timeout_id")
-
-
-class Misfit(BaseBasicBolt):
-    def execute(self, tup, collector):
-        collector.emit(["too", "many"])
-
-
-class Everything(RecordingBolt):
-    def execute(self, tup):
-        self.collector.emit_all([["all"], ["of it"]])
-        self.collector.emit([tup[0]])
 
 
 class Task:
@@ -94,9 +81,10 @@ class Task:
         tasks_of = wiring.tasks_of | {"__acker": (ACKER,)}
         self.wiring = replace(wiring, tasks_of=tasks_of, coordination=Coordination(source_args, tuple(targets)))
         self.sent: list[Message] = []
-        self.observer = Watching()
+        self.observer = Ends()
         outbox = message_outbox(10, (ACKER,), self.sent.append)
-        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), Meter(observer=self.observer))
+        self.meter = Meter(observer=self.observer)
+        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), self.meter)
         end_on(self.task.start())
 
     def begin(self, value, roots=None, source=1):
@@ -112,6 +100,12 @@ class Task:
     def coord(self, source, tuple_count, of=A, roots=None):
         anchored = {ROOT: 1000 + source} if roots is None else roots
         end_on(self.task.receive(coord_message(source, 10, batch=of, roots=anchored, tuple_count=tuple_count)))
+
+    def whole(self, value):
+        """The only tuple of a batch, and the reports of both source tasks."""
+        self.regular(1, value)
+        self.coord(1, 1)
+        self.coord(2, 0)
 
     def take(self, *kinds):
         taken = [message for message in self.sent if message.kind in kinds]
@@ -174,16 +168,6 @@ def test_an_inner_task_acks_what_it_holds_once_it_has_told_everybody_downstream(
     assert len(task.task) == 0
 
 
-def test_of_a_single_source_one_report_is_enough():
-    task = Task(args=SourceArgs.SINGLE)
-    task.regular(2, "a")
-    task.coord(2, 1)
-    assert len(task.take(ACK)) == 1
-    task.coord(1, 0, of=B)
-    assert len(task.take(ACK)) == 1
-    assert [entry for entry in task.observer.seen if entry[0] == "ended"] == [("ended", 1, None), ("ended", 2, None)]
-
-
 def test_a_second_report_of_a_single_source_fails_the_batch():
     task = Task(args=SourceArgs.SINGLE)
     task.regular(1, "a")
@@ -191,11 +175,7 @@ def test_a_second_report_of_a_single_source_fails_the_batch():
     assert task.take(ACK, FAIL) == []
     task.coord(1, 1)
     assert [message.payload for message in task.take(FAIL)] == [(ROOT,)]
-    assert task.observer.seen[-1] == (
-        "ended",
-        1,
-        (FailureKind.INCOMPLETE, "tasks [1, 2] reported, but only one of them may"),
-    )
+    assert task.observer.seen == [(1, (FailureKind.INCOMPLETE, "tasks [1, 2] reported, but only one of them may"))]
 
 
 def test_tuples_for_bolts_outside_are_in_the_tree_and_their_edges_go_with_the_ack():
@@ -210,6 +190,7 @@ def test_tuples_for_bolts_outside_are_in_the_tree_and_their_edges_go_with_the_ac
         task.coord(source, tuple_count, roots={ROOT: 1000 + source, 8: 2000 + source})
     coords, acks = task.take(COORD), task.take(ACK)
     assert {message.target for message in coords} == {21, 22}  # nobody outside is told a count
+    assert task.meter.metrics.work.transferred == {"default": 4}
     sent = {root: edges_of(coords, root) ^ edges_of(outside, root) for root in (ROOT, 8)}
     assert [m.payload for m in acks] == [(ROOT, 1001 ^ 1002 ^ sent[ROOT]), (8, 2001 ^ 2002 ^ sent[8])]
 
@@ -227,13 +208,10 @@ def test_finished_id_follows_finish_batch_and_may_emit_what_is_counted():
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "finished_id", "cleanup"])
 def test_a_failed_exception_anywhere_fails_the_batch_and_sticks(where):
     task = Task(Told({where: FailedException("no")}))
-    task.regular(1, "a")
-    task.coord(1, 1)
-    task.coord(2, 0)
+    task.whole("a")
     assert task.take(ACK) == []
     assert {message.payload for message in task.take(FAIL)} == {(ROOT,)}
-    ended = ("ended", 1, (FailureKind.FAILED, "FailedException: no"))
-    assert [entry for entry in task.observer.seen if entry[0] == "ended"] == [ended]
+    assert task.observer.seen == [(1, (FailureKind.FAILED, "FailedException: no"))]
     done = names()
     assert (done.count("prepare"), done.count("cleanup"), done[-1]) == (1, 1, "cleanup")
     assert done.count("timeout_id") == (where != "cleanup")
@@ -255,49 +233,15 @@ def test_a_failed_exception_of_a_master_fails_its_tuple():
 
 
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup"])
-def test_any_other_exception_is_the_users_bug(where):
-    task = Task(RecordingBolt({where: KeyError("oops")}), args=None)
+def test_any_other_exception_is_the_users_bug_even_before_the_batch_is_complete(where):
+    task = Task(RecordingBolt({where: KeyError("oops")}))
     with pytest.raises(UserCodeError, match="KeyError: 'oops'") as caught:
-        task.begin("a")
+        task.whole("a")
     error = caught.value
-    assert (error.component_id, error.task_index) == ("bolt", 0)
-    assert error.attempt.startswith("1:")
+    assert (error.component_id, error.task_index, error.attempt) == ("bolt", 0, str(A))
     assert ("value='a'" in error.tuple_text) == (where == "execute")
     assert task.take(ACK, FAIL) == []
     assert names().count("cleanup") == 1
-
-
-def test_an_input_that_cannot_be_read_ends_the_run_as_what_it_is():
-    task = Task(RecordingBolt({"execute": SourceError("file is gone")}), args=None)
-    with pytest.raises(SourceError, match=r"file is gone \(component 'bolt', attempt 1:\w+\)"):
-        task.begin("a")
-    assert task.take(ACK, FAIL) == []
-
-
-@pytest.mark.parametrize("where", ["prepare", "execute"])
-def test_any_other_exception_is_the_users_bug_also_while_the_batch_is_not_complete(where):
-    task = Task(RecordingBolt({where: KeyError("oops")}))
-    with pytest.raises(UserCodeError, match="KeyError: 'oops'"):
-        task.regular(1, "a")
-    assert task.take(ACK, FAIL) == []
-    [(_, _, (kind, story))] = [entry for entry in task.observer.seen if entry[0] == "ended"]
-    assert kind is FailureKind.USER
-    assert story.endswith("KeyError: 'oops'\n")
-
-
-def test_a_tuple_that_does_not_fit_its_stream_is_the_users_bug():
-    with pytest.raises(UserCodeError, match="which takes a list of 1 value:"):
-        Task(Misfit(), args=None).begin("a")
-
-
-@pytest.mark.parametrize("order", [("regular", "coord"), ("coord", "regular")])
-def test_one_tuple_too_many_fails_the_batch_at_once(order):
-    task = Task()
-    for what in order:
-        task.regular(1, "a", "a") if what == "regular" else task.coord(1, 1)
-    assert [message.payload for message in task.take(FAIL)] == [(ROOT,)]
-    story = "task 1 sent 1 tuple, 2 arrived; task 2 sent 0 tuples and no report"
-    assert task.observer.seen[-1] == ("ended", 1, (FailureKind.INCOMPLETE, story))
 
 
 def test_a_tuple_too_many_after_the_finish_fails_the_batch_and_is_not_executed():
@@ -345,46 +289,6 @@ def test_a_batch_that_is_never_complete_is_given_up_with_the_third_tick_after_th
     task.coord(1, 1)
     assert names() == []
     assert task.take(ACK) == []
-
-
-def test_batches_without_roots_are_counted_and_nobody_is_told():
-    task = Task(outside=(30,))
-    task.regular(1, "a", roots=())
-    task.coord(1, 1, roots={})
-    task.coord(2, 0, roots={})
-    assert task.take(ACK, FAIL) == []
-    assert [message.payload[2] for message in task.take(TUPLE)] == [{}]
-    task.regular(1, "a", of=B, roots=())
-    task.coord(1, 0, of=B, roots={})
-    assert task.take(ACK, FAIL) == []
-    assert len(task.task) == 0
-
-
-def test_what_is_emitted_is_told_to_the_observer():
-    task = Task(Everything(), args=None, targets=(21,))
-    task.begin("a")
-    assert task.observer.seen == [
-        ("emitted", "default", ["all"], [21]),
-        ("emitted", "default", ["of it"], [21]),
-        ("emitted", "default", ["a"], [21]),
-        ("ended", 1, None),
-    ]
-
-
-class Late(RecordingBolt):
-    """Emits with the collector of the batch before."""
-
-    def execute(self, tup):
-        if Calls.log and Calls.log[0][0] == "collector":
-            Calls.log[0][1].emit([1])
-        Calls.log[:] = [("collector", self.collector)]
-
-
-def test_what_is_emitted_for_a_batch_that_is_finished_is_refused():
-    task = Task(Late(), args=None)
-    task.begin("a")
-    with pytest.raises(UserCodeError, match="emitted after finish_batch had returned"):
-        task.begin("b")
 
 
 def test_closing_cleans_up_after_batches_under_way_and_sends_nothing():

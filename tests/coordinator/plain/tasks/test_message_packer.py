@@ -15,19 +15,28 @@ from tests.support.tasks.wire import messages_of
 WAVE = WaveId(3, 7)
 
 
+def packed(*messages, **options):
+    """The frames in which messages travel."""
+    sent: list[SealedFrame] = []
+    packer = MessagePacker(WAVE, 1, sent.append, **options)
+    for each in messages:
+        packer.send(each)
+    packer.close()
+    return sent
+
+
+def values_in(frame):
+    return [each.payload[1][0] for each in messages_of(frame)]
+
+
 def message(target, value):
     return tuple_message(1, target, stream_index=0, values=[value], roots={(1 << 64) - 1: 5})
 
 
 def test_messages_come_out_as_they_went_in_target_by_target():
-    sent: list[SealedFrame] = []
-    packer = MessagePacker(WAVE, 1, sent.append)
     fail = tree_message(MessageKind.FAIL, 1, 9, (1 << 64) - 1)
     given = [message(2, (1, "a")), message(3, b"\xff"), fail, message(2, None)]
-    for each in given:
-        packer.send(each)
-    assert sent == []
-    packer.close()
+    sent = packed(*given)
     assert [(f.wave_id, f.sender, f.sequence, f.target, f.kind) for f in sent] == [
         (WAVE, 1, 0, target, FrameKind.MESSAGES) for target in (2, 3, 9)
     ]
@@ -35,15 +44,13 @@ def test_messages_come_out_as_they_went_in_target_by_target():
 
 
 def test_an_acker_is_told_of_each_tree_once_a_frame():
-    sent: list[SealedFrame] = []
-    packer = MessagePacker(WAVE, 1, sent.append, acker_tasks=(9,))
     large = (1 << 64) - 1
-    packer.send(edges_message(MessageKind.INIT, 1, 9, root=large, edges=5))
-    for edges in (1, large, 2):
-        packer.send(edges_message(MessageKind.ACK, 1, 9, root=7, edges=edges))
-    packer.send(edges_message(MessageKind.ACK, 1, 9, root=8, edges=4))
-    packer.close()
-
+    init = edges_message(MessageKind.INIT, 1, 9, root=large, edges=5)
+    acks = [
+        edges_message(MessageKind.ACK, 1, 9, root=root, edges=edges)
+        for root, edges in ((7, 1), (7, large), (7, 2), (8, 4))
+    ]
+    sent = packed(init, *acks, acker_tasks=(9,))
     nothing = ((), ())
     assert [trees_of(frame) for frame in sent] == [
         (((large,), (5,)), nothing),
@@ -72,24 +79,14 @@ def test_tuples_keep_their_trees(trees):
 
 
 def test_tuples_keep_their_order_however_large_or_small_they_are():
-    sent: list[SealedFrame] = []
-    packer = MessagePacker(WAVE, 1, sent.append)
     values = [0, "x" * 5000, 1, 2, [3], *range(200), {"k": 1}, b"y" * 2000, None]
-    for value in values:
-        packer.send(message(2, value))
-    packer.close()
-
-    assert [m.payload[1][0] for frame in sent for m in messages_of(frame)] == values
+    sent = packed(*(message(2, value) for value in values))
+    assert [value for frame in sent for value in values_in(frame)] == values
 
 
 def test_many_short_texts_count_towards_the_size_of_a_frame():
-    sent: list[SealedFrame] = []
-    packer = MessagePacker(WAVE, 1, sent.append, frame_messages=1_000_000)
     text = "x" * (module.SMALL_BYTES // 2)
-    for _ in range(3 * module.FRAME_BYTES // len(text)):
-        packer.send(message(2, text))
-    packer.close()
-
+    sent = packed(*[message(2, text)] * (3 * module.FRAME_BYTES // len(text)), frame_messages=1_000_000)
     assert len(sent) >= 3
     assert max(len(frame.payload) for frame in sent) < 2 * module.FRAME_BYTES
 
@@ -101,7 +98,7 @@ def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():
         packer.send(message(2, number))
     assert [frame.sequence for frame in sent] == [0, 1]
     packer.close()
-    assert [[m.payload[1] for m in messages_of(frame)] for frame in sent] == [[[0], [1]], [[2], [3]], [[4]]]
+    assert [values_in(frame) for frame in sent] == [[0, 1], [2, 3], [4]]
     assert [frame.sequence for frame in sent] == [0, 1, 2]
 
 
@@ -122,7 +119,7 @@ def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
         packer.send(message(2, object()))
     packer.send(message(2, 2))
     packer.close()
-    assert [[m.payload[1] for m in messages_of(frame)] for frame in sent] == [[[1], [2]]]
+    assert [values_in(frame) for frame in sent] == [[1, 2]]
 
 
 def test_other_frames_hold_no_messages():

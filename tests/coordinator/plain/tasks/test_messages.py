@@ -40,29 +40,3 @@ def test_a_message_comes_back_from_the_wire_as_it_was(message):
 
 def test_these_are_messages_of_every_kind():
     assert {message.kind for message in MESSAGES} == set(MessageKind)
-
-
-def test_a_message_keeps_its_own_copy_of_values_and_roots():
-    values, roots = ["a"], {1: 2}
-    sent: list[Message] = []
-    message_outbox(1, (), sent.append).add(2, 0, values, roots)
-    values.append("b")
-    roots[3] = 4
-    assert sent == [tuple_message(1, 2, stream_index=0, values=["a"], roots={1: 2})]
-
-
-def test_all_senders_choose_the_acker_by_root():
-    for sender in (1, 2):
-        sent: list[Message] = []
-        outbox = message_outbox(sender, (90, 91, 92), sent.append)
-        for root in (0, 1, 2, 3, HUGE):
-            outbox.ack(root, 5)
-        assert [message.target for message in sent] == [90, 91, 92, 90, (90, 91, 92)[HUGE % 3]]
-
-
-def test_a_message_about_a_tree_names_its_root():
-    assert [message.root for message in MESSAGES[1:7]] == [HUGE, 0, 7, 7, 7, 7]
-
-
-def test_a_message_of_a_batch_names_it():
-    assert [message.batch for message in MESSAGES[8:]] == [BATCH, BATCH]

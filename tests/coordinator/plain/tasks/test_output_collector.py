@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
+from coordinated_bolt.streams.groupings import AllGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
-from coordinated_bolt.watching.task_observer import HookObserver, Meter, TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, Meter
 from coordinator.plain.tasks.messages import Message, MessageKind
 from coordinator.plain.tasks.output_collector import TreeOutputCollector
 from tests.support.tasks.messages import message_outbox
@@ -25,26 +25,12 @@ def tup(roots, value=0):
     return PlainTuple([value], ORIGIN, roots)
 
 
-class Seen(TaskObserver):
-    def __init__(self):
-        self.steps = []
-
-    def emitted(self, stream_id, values, receivers, attempt=None):
-        self.steps.append(("emitted", stream_id, values, receivers))
-
-    def acked(self, tup, latency_ns):
-        self.steps.append(("acked", tup))
-
-    def failed(self, tup, latency_ns):
-        self.steps.append(("failed", tup))
-
-
-def make(targets=(21, 22), grouping=None, ackers=ACKERS, seed=1, observer=None):
+def make(targets=(21, 22), grouping=None, ackers=ACKERS, seed=1):
     sent: list[Message] = []
     streams = output(targets, grouping or AllGrouping(), StreamSpec("default", ("value",)), ORDERS)
     wiring = wire(RecordingBolt(), targets=targets, streams=streams, ackers=ackers)
     outbox = message_outbox(wiring.task_id, ackers, sent.append)
-    return TreeOutputCollector(wiring, outbox, Random(seed), HookObserver(observer, wiring.context()), Meter()), sent
+    return TreeOutputCollector(wiring, outbox, Random(seed), HookObserver(None, wiring.context()), Meter()), sent
 
 
 def roots_of(message):
@@ -209,22 +195,6 @@ def test_what_could_not_be_sent_is_no_edge():
     assert anchor.ack_value == roots_of(sent[0])[7]
 
 
-class Refusing(CustomGrouping):
-    def choose_tasks(self, values):
-        if values == ("bad",):
-            raise LookupError("cannot choose")
-        return [0]
-
-
-def test_jstorm_an_emit_that_fails_raises_where_the_bolt_sees_it():
-    collector, sent = make(grouping=Refusing())
-    anchor = tup({7: 70})
-    with pytest.raises(LookupError, match="cannot choose"):
-        collector.emit(["bad"], anchor)
-    assert sent == []
-    assert collector.emit(["good"], anchor) == [21]
-
-
 def test_choices_go_on_over_the_life_of_the_task_and_differ_with_the_seed():
     targets = tuple(range(21, 31))
     collector, _ = make(targets, ShuffleGrouping())
@@ -233,22 +203,6 @@ def test_choices_go_on_over_the_life_of_the_task_and_differ_with_the_seed():
     assert turns[10:] == turns[:10]
     other, _ = make(targets, ShuffleGrouping(), seed=2)
     assert [other.emit(["x"])[0] for _ in range(10)] != turns[:10]
-
-
-def test_an_observer_is_told_of_each_step_once_however_many_receive():
-    seen = Seen()
-    collector, _ = make(observer=seen)
-    first, second = tup({7: 70}), tup({7: 71})
-    collector.emit(["x"], first)
-    collector.emit_direct(22, ["y"], stream_id="orders")
-    collector.ack(first)
-    collector.fail(second)
-    assert seen.steps == [
-        ("emitted", "default", ["x"], [21, 22]),
-        ("emitted", "orders", ["y"], [22]),
-        ("acked", first),
-        ("failed", second),
-    ]
 
 
 def test_a_tuple_of_a_plain_topology_has_no_attempt():

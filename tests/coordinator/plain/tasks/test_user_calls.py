@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.plain.tasks.user_calls import UserCalls, close_all
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinator.plain.tasks.user_calls import UserCalls
 from state.errors import FailedException, Interruption, SourceError, StateRefusedError, StateUnreachableError
 from tests.support.case_names import shown
 from tests.support.tasks.wirings import RecordingBolt, wire
@@ -41,12 +41,6 @@ def test_what_a_source_says_of_its_input_or_server_is_not_told_as_a_bug_of_the_u
     assert str(error) == f"topic t has no partition 3 (component {failure.component_id!r})"
 
 
-def test_a_call_that_returns_is_not_a_failure():
-    given: list[int] = []
-    assert UserCalls(wire(RecordingBolt())).call(given.append, 7) is None
-    assert given == [7]
-
-
 def test_an_interruption_passes():
     with pytest.raises(Interruption):
         UserCalls(wire(RecordingBolt())).call(raising(Interruption()))
@@ -55,26 +49,9 @@ def test_an_interruption_passes():
 def test_every_closing_gets_its_turn_and_the_first_failure_is_returned():
     closed = []
     closings = [raising(ValueError("first")), lambda: closed.append("hook"), raising(ValueError("second"))]
-    failure = UserCalls(wire(RecordingBolt())).close(closings)
+    user = UserCalls(wire(RecordingBolt()))
+    failure = user.close(closings)
     assert closed == ["hook"]
     assert failure is not None
     assert "ValueError: first" in failure.text
-
-
-def test_all_are_called_in_order_and_the_first_failure_is_returned_after_that():
-    called = []
-
-    def closing(name, *, fails):
-        def close():
-            called.append(name)
-            return Failure(FailureKind.USER, name, 0, "story") if fails else None
-
-        return close
-
-    closings = [closing(name, fails=name in "bc") for name in "abcd"]
-    first = close_all(closings)
-    assert first is not None
-    assert first.component_id == "b"
-    assert called == ["a", "b", "c", "d"]
-    assert close_all(closings[:1]) is None
-    assert called == ["a", "b", "c", "d", "a"]
+    assert user.close(closings[1:2]) is None

@@ -6,14 +6,12 @@ import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.component import IComponent
-from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import described
 from coordinator.topology.planning.plan import make_plan
 from state.errors import TopologyError
-from tests.support.topologies.components import Commit, Count, Lines, Pass, plan, shape_of
+from tests.support.topologies.components import Commit, Lines, Pass, plan, shape_of
 
 
 def builder_of(spout=None, **changes):
@@ -45,32 +43,6 @@ def test_tasks_are_what_groupings_choose_among_and_contexts_speak_of():
     assert emitting == (4, 5, 6, 7, 8)
     assert [w.context().task_count for w in wirings(topology, "lines")] == [3, 3, 3]
     assert shape_of(topology) == ["lines*3[spout]<-()", "pass*5[bolt]<-(lines/default:ShuffleGrouping())"]
-
-
-def test_tasks_are_the_parallelism_unless_they_are_set():
-    builder = builder_of(parallelism=2)
-    builder.set_bolt("pass", Pass(), parallelism=4).shuffle_grouping("lines")
-    assert [(c.task_count, c.executor_count) for c in builder.build().components] == [(2, 2), (4, 4)]
-
-
-@pytest.mark.parametrize(
-    ("spout", "counts"),
-    [
-        (Lines(6), {f"lines of {txid}": 4 for txid in range(1, 7)}),
-        (MemoryTransactionalSpout([[["a", 1]] * 6] * 3, ["line", "number"], take=1), {"a": 18}),
-    ],
-)
-def test_the_number_of_tasks_may_change_between_runs(spout, counts):
-    with LocalCluster() as cluster:
-        for tasks, transactions in ((2, 2), (3, 4), (1, 6)):
-            builder = builder_of(spout)
-            builder.spout_declarer.set_num_tasks(tasks)
-            builder.set_bolt("count", Count()).set_num_tasks(4 - tasks).fields_grouping("lines", ["line"])
-            run = cluster.submit(builder.build())
-            while run.statistics.last_txid < transactions:
-                assert run.tick()
-            run.close()
-        assert run.state("counts") == counts
 
 
 def test_executors_beyond_the_tasks_are_not_used():

@@ -8,9 +8,6 @@ import pytest
 
 from benchmarks.task_counts import with_tasks
 from coordinator.operating.topology_plan import plan
-from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.planned_tasks import planned, said, task_advice
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -18,11 +15,10 @@ from coordinator.topology.building.topology_description import TopologyChange, c
 from coordinator.transactional.options import RunOptions
 from examples.dedupe import topology as dedupe
 from examples.word_count import topology as word_count
-from state.errors import TopologyError
 from state.records.declared_states import with_shards
 from tests.simulation.workload import PartitionedSpout
 from tests.support.topologies.components import Commit, Lines, Pass
-from tests.support.topologies.plain_components import Identity
+from tests.support.topologies.plain_components import Identity, fed_builder
 
 
 def built(spout_tasks=None, bolt_tasks=None, tasks=None):
@@ -44,16 +40,12 @@ def test_a_component_without_a_parallelism_has_one_task_and_a_number_stays_what_
     assert numbers(built(1, tasks=4)) == [(1, 1, False), (1, 4, False), (1, 1, True)]
 
 
-def test_plain_components_and_sub_topologies_have_one_task_and_chain():
-    builder = TopologyBuilder("plain")
-    builder.set_spout("feed", FeederSpout(("value",)))
-    builder.set_bolt("first", Identity()).shuffle_grouping("feed")
+def test_plain_components_have_one_task_and_chain():
+    builder = fed_builder(parallelism=None)
+    builder.set_bolt("first", Identity()).shuffle_grouping("spout")
     builder.set_bolt("second", Identity()).fields_grouping("first", ["value"])
     assert numbers(builder.build()) == [(1, 1, True)] * 3
     assert plan(builder.build()).picture.groups[1].label == "stage 1 · 1 Spark task · chain first+second"
-    with pytest.raises(TopologyError, match="parallelism of component 'master' is 0"):
-        BatchSubtopologyBuilder("master", Pass(), 0)
-    BatchSubtopologyBuilder("master", Pass()).set_bolt("more", Pass())
 
 
 def test_the_choice_is_said_for_all_for_some_and_not_at_all():

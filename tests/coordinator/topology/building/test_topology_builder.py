@@ -8,19 +8,17 @@ from typing import Any
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology.building import topology_description
 from coordinator.topology.building.component import ComponentKind, Subscription
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import make_plan
 from state import HashState, SetState
 from state.errors import TopologyError
-from tests.support.topologies.components import Commit, Count, Lines, Pass, Sink, build, plan, shape_of
+from tests.support.topologies.components import Commit, Count, Lines, Pass, Sink, build, plan
+from tests.support.topologies.plain_components import Identity
 
 
 def builder_of(**changes):
@@ -74,17 +72,6 @@ def test_every_grouping_is_subscribed_on_named_streams():
     ]
     assert isinstance(topology.component("top").subscriptions[0], Subscription)
     assert topology.component("many").streams["orders"] == StreamSpec("orders", ("a",), direct=True)
-
-
-def test_a_topology_keeps_its_graph_parallelism_and_groupings():
-    builder = builder_of()
-    builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
-    builder.set_bolt("store", Commit(), parallelism=2).fields_grouping("pass", ["number"])
-    assert shape_of(builder.build()) == [
-        "lines*1[spout]<-()",
-        "pass*1[bolt]<-(lines/default:ShuffleGrouping())",
-        "store*2[committer]<-(pass/default:FieldsGrouping(names=('number',)))",
-    ]
 
 
 # P-17: what was not rejected in the original
@@ -226,35 +213,19 @@ def test_a_committer_that_is_not_a_batch_bolt_is_refused():
         builder_of().set_committer_bolt("store", OnlyMarked())
 
 
-class Basic(BaseBasicBolt):
-    output_fields = ("line",)
-
-    def execute(self, tup, collector):
-        collector.emit([tup["line"]])
-
-
-class BasicCommitter(Basic, ICommitter):
+class BasicCommitter(Identity, ICommitter):
     """Would have nothing to commit in."""
 
 
 @pytest.mark.case(id="P-17")
 @pytest.mark.parametrize(
     ("method", "bolt"),
-    [("set_bolt", BasicCommitter()), ("set_committer_bolt", BasicCommitter()), ("set_committer_bolt", Basic())],
+    [("set_bolt", BasicCommitter()), ("set_committer_bolt", BasicCommitter()), ("set_committer_bolt", Identity())],
 )
 def test_a_committer_that_is_a_basic_bolt_is_refused(method, bolt):
     message = f"component 'store' cannot be a committer: {type(bolt).__name__} is a basic bolt, which has no finish"
     with pytest.raises(TopologyError, match=message):
         getattr(builder_of(), method)("store", bolt)
-
-
-def test_a_basic_bolt_is_a_bolt_among_others():
-    builder = builder_of()
-    builder.set_bolt("basic", Basic(), parallelism=2).shuffle_grouping("lines")
-    builder.set_bolt("store", Commit()).fields_grouping("basic", ["line"])
-    topology = builder.build()
-    assert topology.component("basic").kind is ComponentKind.BOLT
-    assert shape_of(topology)[1] == "basic*2[bolt]<-(lines/default:ShuffleGrouping())"
 
 
 @pytest.mark.parametrize("spout", [Lines, Pass(), None])
@@ -264,19 +235,6 @@ def test_a_spout_that_is_no_object_of_a_spout_is_refused_at_once(spout):
         "IOpaquePartitionedTransactionalSpout"
     )
     with pytest.raises(TopologyError, match=message):
-        TransactionalTopologyBuilder("test", "lines", spout)
-
-
-def test_both_kinds_of_spouts_are_taken():
-    class Partitioned(IPartitionedTransactionalSpout):
-        def get_coordinator(self, conf, context):
-            raise NotImplementedError
-
-        def get_emitter(self, conf, context):
-            raise NotImplementedError
-
-    for spout in (Lines(), Partitioned()):
-        assert isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout))
         TransactionalTopologyBuilder("test", "lines", spout)
 
 
@@ -375,12 +333,6 @@ def test_state_that_cannot_be_kept_is_refused(bolts, message):
     refused(graph(*((component_id, bolt, SHUFFLE) for component_id, bolt in bolts.items())), message)
 
 
-def test_the_same_bolt_set_as_a_committer_may_keep_state():
-    builder = builder_of()
-    builder.set_committer_bolt("count", CountNoCommitter()).shuffle_grouping("lines")
-    assert builder.build().component("count").kind is ComponentKind.COMMITTER
-
-
 def test_state_on_a_spout_is_refused():
     class Stateful(Lines):
         counts = HashState("counts")
@@ -388,12 +340,6 @@ def test_state_on_a_spout_is_refused():
     builder = TransactionalTopologyBuilder("test", "lines", Stateful())
     builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
     refused(builder, r"component 'lines' declares state \['counts'\] but is not a committer")
-
-
-def test_tasks_of_one_component_share_its_state():
-    builder = builder_of()
-    builder.set_bolt("count", Count(), parallelism=8).shuffle_grouping("lines")
-    assert builder.build().component("count").parallelism == 8
 
 
 # hooks

@@ -13,7 +13,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 from tests.support.scenarios.chained_topologies import chained_scenario
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
-from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, plan
+from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, layout, plan
 
 
 class Named(Pass):
@@ -28,14 +28,6 @@ def chains(topology: Topology) -> list[tuple[str, ...]]:
     return list(plan(topology, is_chained=True).chains)
 
 
-def layout(topology: Topology) -> list[list[str]]:
-    """Stages as lists of component ids, one for each partition."""
-    made = plan(topology, is_chained=True)
-    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
-    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
-    return [[name[task] for task in stage.tasks] for stage in made.stages]
-
-
 def two(subscribe, *, tasks: int = 2, bolt: IBatchBolt | None = None, heard: IBatchBolt | None = None) -> Topology:
     """lines -> a -> b, where `subscribe` says how b hears a."""
     builder = TransactionalTopologyBuilder("test", "lines", Lines(), parallelism=1)
@@ -47,7 +39,7 @@ def two(subscribe, *, tasks: int = 2, bolt: IBatchBolt | None = None, heard: IBa
 def test_word_count_is_two_stages():
     topology = build(("count", Pass(), ["lines"], 2), ("store", Commit(), ["count"], 2), spout_tasks=2)
     assert chains(topology) == [("lines", "count")]
-    assert layout(topology) == [["lines", "lines"], [ACKER_COMPONENT, "store", "store"]]
+    assert layout(plan(topology, is_chained=True)) == [["lines", "lines"], [ACKER_COMPONENT, "store", "store"]]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +90,7 @@ def test_chains_are_as_long_as_they_can_be():
         ("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("c", Pass(), ["lines", "b"]), ("d", Sink(), ["c"])
     )
     assert chains(topology) == [("lines", "a", "b", "c", "d")]
-    assert layout(topology) == [["lines"], [ACKER_COMPONENT]]
+    assert layout(plan(topology, is_chained=True)) == [["lines"], [ACKER_COMPONENT]]
 
 
 def test_two_components_on_one_are_both_chained_to_it():
@@ -114,7 +106,7 @@ def test_a_component_that_hears_two_chains_belongs_to_neither():
 def test_no_committer_and_nothing_below_one_is_chained():
     bolts = ("a", Pass(), ["lines"]), ("store", Commit(), ["a"]), ("next", Commit(), ["store"]), ("b", Pass(), ["next"])
     assert chains(build(*bolts)) == [("lines", "a")]
-    assert layout(build(*bolts)) == [["lines"], [ACKER_COMPONENT, "store"], ["next"], ["b"]]
+    assert layout(plan(build(*bolts), is_chained=True)) == [["lines"], [ACKER_COMPONENT, "store"], ["next"], ["b"]]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +135,7 @@ def test_a_chain_stands_as_deep_as_what_its_head_hears():
         ("wider", Pass(), ["wide"], 2),
         ("store", Commit(), ["wider", "a"]),
     ]
-    assert layout(build(*bolts)) == [["lines"], ["wide", "wide"], [ACKER_COMPONENT, "store"]]
+    assert layout(plan(build(*bolts), is_chained=True)) == [["lines"], ["wide", "wide"], [ACKER_COMPONENT, "store"]]
 
 
 def test_a_task_of_a_chain_hears_and_tells_its_counterpart_only():

@@ -11,19 +11,12 @@ from coordinated_bolt.transport.edges import DRIVER
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import make_plan
 from state.errors import TopologyError
-from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, plan
+from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, layout, plan
 
 
 def stage_of(made, task_id):
     """Index of the stage a task runs in."""
     return next(index for index, stage in enumerate(made.stages) if task_id in stage.tasks)
-
-
-def layout(made):
-    """Stages as lists of component ids, one for each task."""
-    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
-    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
-    return [[name[task] for task in stage.tasks] for stage in made.stages]
 
 
 def committing(made):
@@ -39,21 +32,6 @@ def test_word_count_is_three_stages():
     assert made.commit_tasks == {5, 6}
     assert made.component_order == ("lines", "count", "store")
     assert made.topology_id == "test"
-
-
-def test_tasks_are_numbered_from_one_over_all_components():
-    made = plan(build(("a", Pass(), ["lines"], 3), ("b", Commit(), ["a"], 2), spout_tasks=2, ackers=2))
-    (tasks_of,) = {tuple(wiring.tasks_of.items()) for wiring in made.wirings.values()}
-    assert dict(tasks_of) == {"lines": (1, 2), "a": (3, 4, 5), "b": (6, 7), ACKER_COMPONENT: (8, 9)}
-    assert {task: (w.task_id, w.task_index, w.task_count) for task, w in made.wirings.items()} == {
-        1: (1, 0, 2),
-        2: (2, 1, 2),
-        3: (3, 0, 3),
-        4: (4, 1, 3),
-        5: (5, 2, 3),
-        6: (6, 0, 2),
-        7: (7, 1, 2),
-    }
 
 
 LAYOUTS = {

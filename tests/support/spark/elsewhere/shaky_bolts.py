@@ -10,7 +10,7 @@ from pathlib import Path
 import state
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, SetState
 
@@ -22,44 +22,12 @@ def lane(number):
     return LANES[number // 10 % len(LANES)]
 
 
-class Numbers(ITransactionalSpout):
+def numbers(transactions, size):
     """Numbers, each in the lane of its tens."""
-
-    output_fields = ("number", "lane")
-
-    def __init__(self, transactions, size):
-        self.transactions, self.size = transactions, size
-
-    def get_coordinator(self, conf, context):
-        return NumberCutter(self.transactions, self.size)
-
-    def get_emitter(self, conf, context):
-        return NumberEmitter(context)
-
-
-class NumberCutter(SpoutCoordinator):
-    def __init__(self, transactions, size):
-        self.transactions, self.size, self.last_txid = transactions, size, 0
-
-    def is_ready(self):
-        return self.last_txid < self.transactions
-
-    def initialize_transaction(self, txid, previous):
-        self.last_txid = txid
-        return [(txid - 1) * self.size, txid * self.size]
-
-    def is_exhausted(self):
-        return self.last_txid >= self.transactions
-
-
-class NumberEmitter(SpoutEmitter):
-    def __init__(self, context):
-        self.context = context
-
-    def emit_batch(self, attempt, metadata, collector):
-        first, end = metadata
-        share = range(first + self.context.task_index, end, self.context.task_count)
-        collector.emit_all([number, lane(number)] for number in share)
+    starts = range(0, transactions * size, size)
+    return FixedBatchesSpout(
+        [[[n, lane(n)] for n in range(first, first + size)] for first in starts], ["number", "lane"]
+    )
 
 
 class Work(BaseBatchBolt):
@@ -141,7 +109,7 @@ class Store(BaseBatchBolt, ICommitter):
 
 def topology(topology_id, work, transactions, size):
     """numbers -> work (by lane) -> relay (round robin, or by mark) -> store (by number)."""
-    builder = TransactionalTopologyBuilder(topology_id, "numbers", Numbers(transactions, size), parallelism=2)
+    builder = TransactionalTopologyBuilder(topology_id, "numbers", numbers(transactions, size), parallelism=2)
     builder.set_bolt("work", work, parallelism=len(LANES)).fields_grouping("numbers", ["lane"])
     relay = builder.set_bolt("relay", Relay(), parallelism=2)
     if isinstance(work, RoundRobin):

@@ -84,6 +84,18 @@ def jobs(tracker):
     return RunningJobs(context, watch, lambda: "0 registered, asked for 2 of 8 GiB")
 
 
+def see(monkeypatch, looks):
+    """Has Spark show the jobs of each group so."""
+    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
+
+
+def looked(jobs, clock, *times):
+    """The waves that wait at the last of these times; the run looks at each."""
+    for clock.now in times:
+        waiting = jobs.waiting()
+    return waiting
+
+
 def test_a_wave_that_has_begun_waits_if_spark_twice_in_a_row_runs_none_of_its_tasks(jobs, tracker, clock):
     jobs.began("g", 5)
     tracker.done = 1
@@ -131,9 +143,7 @@ def test_every_wave_that_waits_is_named(jobs, tracker, clock):
     tracker.is_submitted = True
     jobs.began("g", 1)
     jobs.began("h", 2)
-    for clock.now in (1.0, 2.0):
-        waiting = jobs.waiting()
-    assert waiting == (1, 2)
+    assert looked(jobs, clock, 1.0, 2.0) == (1, 2)
     jobs.ended("g")
     assert (jobs.waiting(), jobs.waves(), "g" in jobs, "h" in jobs) == ((2,), {2}, False, True)
 
@@ -143,9 +153,7 @@ def test_a_job_is_not_asked_about_before_it_has_had_time_to_end(jobs, tracker, c
     jobs.began("g", 1)
     for clock.now in (0.5, 0.9):
         assert jobs.waiting() == ()
-    for clock.now in (1.0, 2.0):
-        waiting = jobs.waiting()
-    assert waiting == (1,)
+    assert looked(jobs, clock, 1.0, 2.0) == (1,)
 
 
 def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
@@ -154,9 +162,7 @@ def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
     clock.now = 1000.0
     assert jobs.waiting() == ()
     tracker.tasks = 0
-    for clock.now in (1400.0, 1700.0):
-        waiting = jobs.waiting()
-    assert waiting == (1,), "a long time without a look is no wait"
+    assert looked(jobs, clock, 1400.0, 1700.0) == (1,), "a long time without a look is no wait"
     clock.now = 1701.0
     with pytest.raises(
         EngineError,
@@ -167,19 +173,15 @@ def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
 
 def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker, clock, monkeypatch):
     tracker.is_submitted = True
-    looks = {"waits": JobState.UNBEGUN, "works": JobState.BUSY}
-    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
+    see(monkeypatch, {"waits": JobState.UNBEGUN, "works": JobState.BUSY})
     jobs.began("waits", 1)
     jobs.began("works", 2)
-    for clock.now in (1.0, 200.0, 400.0, 600.0):
-        waiting = jobs.waiting()
-    assert (waiting, jobs.story) == ((1,), "")
+    assert (looked(jobs, clock, 1.0, 200.0, 400.0, 600.0), jobs.story) == ((1,), "")
 
 
 def test_a_queued_wave_waits_for_executors_only_once_the_one_before_it_has_ended(jobs, tracker, clock, monkeypatch):
     tracker.is_submitted = True
-    looks = {"first": JobState.BUSY, "queued": JobState.UNBEGUN}
-    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
+    see(monkeypatch, {"first": JobState.BUSY, "queued": JobState.UNBEGUN})
     jobs.began("first", 1)
     jobs.began("queued", 2, behind="first")
     for clock.now in (1.0, 20.0, 40.0):
@@ -200,8 +202,7 @@ def test_a_task_that_spark_has_not_told_of_yet_runs(jobs, tracker, clock):
 def test_a_run_whose_jobs_end_says_of_no_other_that_it_waits(jobs, tracker, clock):
     tracker.is_submitted = True
     jobs.began("g", 1)
-    for clock.now in (1.0, 2.0):
-        jobs.waiting()
+    looked(jobs, clock, 1.0, 2.0)
     assert jobs.story
     jobs.began("h", 2)
     jobs.ended("h")
@@ -240,10 +241,8 @@ def test_what_was_submitted_before_the_first_job_has_ended_waits_for_it(jobs, tr
 
 
 def test_a_wave_behind_the_first_job_does_not_hide_that_this_one_waits(jobs, clock, monkeypatch):
-    looks = {"first": JobState.UNBEGUN, "g": JobState.ABSENT}
-    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
+    see(monkeypatch, {"first": JobState.UNBEGUN, "g": JobState.ABSENT})
     jobs.began("first", FIRST_WAVE)
     jobs.began("g", 1)
-    for clock.now in (1.0, 2.0):
-        jobs.waiting()
+    looked(jobs, clock, 1.0, 2.0)
     assert jobs.story.startswith("waiting for executors")

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.spark.intake.row_intake import DIGEST_SCOPE
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import FailedException, SourceError
+from tests.support.runs.collecting import Collecting
 from tests.support.runs.lying_table import ROWS, Lie, LyingTable, TableEngine, row_hash
 from tests.support.runs.whole_runs import Crash, CrashingStore, bounds, crash_points, run
 from tests.support.topologies.components import plan
@@ -32,21 +32,15 @@ class Pass(BaseBatchBolt):
         self.collector.emit(list(tup))
 
 
-class Keep(BaseBatchBolt, ICommitter):
+class Keep(Collecting):
     seen = HashState("seen", value=int)
     fails: list[bool]
     """For each attempt that finishes on a task, whether it fails; then no more."""
 
-    def prepare(self, conf, context, collector, attempt):
-        self.values: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.values[tup["value"]] += 1
-
     def finish_batch(self):
         if Keep.fails and Keep.fails.pop(0):
             raise FailedException("drawn")
-        self.seen.increment_many(self.values)
+        self.seen.increment_many(Counter(self.column("value")))
 
 
 def topology(table: LyingTable, *, has_bolt: bool):

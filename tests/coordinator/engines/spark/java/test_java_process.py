@@ -18,11 +18,11 @@ os.kill(os.getpid(), -code) if code < 0 else sys.exit(code)
 """
 
 
-def ended(code: int) -> GatewayProcess:
-    process = subprocess.Popen([sys.executable, "-S", "-c", EXITS, str(code)])
+def over(is_ours: bool, **process: Any) -> GatewayProcess:
+    """A gateway's, over this process."""
     jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=None)))
-    gateway: Any = SimpleNamespace(proc=process, jvm=jvm)
-    return GatewayProcess(gateway, is_ours=True)
+    gateway: Any = SimpleNamespace(jvm=jvm, **process)
+    return GatewayProcess(gateway, is_ours=is_ours)
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,12 @@ def ended(code: int) -> GatewayProcess:
     ],
 )
 def test_the_end_of_a_process_is_told(code: int, told: str) -> None:
-    assert ended(code).how_it_ended() == told
+    process = subprocess.Popen([sys.executable, "-S", "-c", EXITS, str(code)])
+    assert over(True, proc=process).how_it_ended() == told
 
 
 def test_a_process_of_somebody_else_is_known_by_its_connection_alone_and_never_ended() -> None:
-    jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=None)))
-    gateway: Any = SimpleNamespace(jvm=jvm)
-    process = GatewayProcess(gateway, is_ours=False)
-
+    process = over(False)
     assert process.name() == "Spark's Java process"
     assert process.how_it_ended() == "its connection is broken"
     process.end()
@@ -52,10 +50,8 @@ def test_a_process_of_somebody_else_is_known_by_its_connection_alone_and_never_e
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_only_a_process_of_ours_is_ended(is_ours: bool) -> None:
     running = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
-    jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=None)))
-    gateway: Any = SimpleNamespace(proc=running, jvm=jvm)
     try:
-        GatewayProcess(gateway, is_ours=is_ours).end()
+        over(is_ours, proc=running).end()
         assert (running.poll() is not None) is is_ours
     finally:
         running.kill()
