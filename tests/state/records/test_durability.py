@@ -107,14 +107,6 @@ def test_any_server_is_taken_at_level_service_and_says_so():
     assert store.durability == DurabilityReport(SERVICE, GUARANTEED)
 
 
-def test_any_server_can_confirm_level_memory():
-    assert ServerDurability().lacks(Durability()) == ""
-
-
-def test_a_server_that_syncs_always_can_confirm_level_fsync():
-    assert ServerDurability(has_append_file=True, appendfsync="always").lacks(FSYNC) == ""
-
-
 @pytest.mark.parametrize(
     ("found", "part"),
     [
@@ -127,13 +119,15 @@ def test_a_server_that_syncs_always_can_confirm_level_fsync():
 )
 def test_a_server_that_cannot_confirm_level_fsync_lacks_something_that_is_named(found, part):
     assert part in found.lacks(FSYNC)
+    assert found.lacks(Durability()) == ""
 
 
-def test_level_replica_takes_as_many_replicas_as_have_to_confirm():
+def test_a_server_that_syncs_always_or_has_as_many_replicas_as_have_to_confirm_lacks_nothing():
+    assert ServerDurability(has_append_file=True, appendfsync="always").lacks(FSYNC) == ""
+    assert ServerDurability(confirms_replicas=True, replicas=2).lacks(REPLICA) == ""
     one = ServerDurability(confirms_replicas=True, replicas=1)
     assert "it has 1 connected replica, and 2 must confirm" in one.lacks(REPLICA)
     assert "does not let this user call WAIT" in ServerDurability(replicas=3).lacks(REPLICA)
-    assert ServerDurability(confirms_replicas=True, replicas=2).lacks(REPLICA) == ""
 
 
 def test_the_last_line_says_what_was_confirmed_or_what_can_still_be_lost():

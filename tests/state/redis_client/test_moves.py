@@ -65,20 +65,12 @@ WAITED_FOR = [
 ]
 
 
-@pytest.mark.parametrize("error", LEFT, ids=str)
-def test_a_place_that_is_gone_or_no_longer_right_is_left_and_the_call_repeated(error):
-    client = Moving(error, b"answer")
-    connection = connection_over(client)
-    assert connection.call("FCALL", "f", "0") == b"answer"
-    assert client.left == [type(error).__name__]
-    assert client.commands == [("FCALL", "f", "0")] * 2
-
-
-@pytest.mark.parametrize("error", WAITED_FOR, ids=str)
-def test_what_passes_in_place_is_waited_for_there(error):
+@pytest.mark.parametrize("error", [*LEFT, *WAITED_FOR], ids=str)
+def test_a_call_is_repeated_elsewhere_if_its_place_is_gone_or_no_longer_right_and_else_in_place(error):
     client = Moving(error, b"answer")
     assert connection_over(client).call("FCALL", "f", "0") == b"answer"
-    assert client.left == []
+    assert client.left == ([type(error).__name__] if error in LEFT else [])
+    assert client.commands == [("FCALL", "f", "0")] * 2
 
 
 @pytest.mark.parametrize(

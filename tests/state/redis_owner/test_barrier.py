@@ -66,27 +66,17 @@ def replicas(*answers: Any) -> tuple[Barrier, ScriptedConnection]:
     return asked(connection, Durability(DurabilityLevel.REPLICA, 2)), connection
 
 
-def test_the_question_follows_the_write_and_enough_replicas_confirm_it():
-    barrier, connection = replicas(None, 2)
+@pytest.mark.parametrize(
+    ("first", "sent"),
+    [(None, [WRITE, WAIT]), (1, [WRITE, WAIT, WAIT]), (BROKEN, [WRITE, WAIT, WRITE, WAIT])],
+    ids=["no answer yet", "too few: asked again", "broken: written again before the question"],
+)
+def test_enough_replicas_confirm_what_was_written_before_the_question(first, sent):
+    barrier, connection = replicas(first, 2)
     assert connection.sent == [WRITE, WAIT]
-    assert barrier.answer() is False
-    assert barrier.answer() is True
+    assert [barrier.answer(), barrier.answer()] == [False, True]
+    assert connection.sent == sent
     assert not barrier.is_open
-    assert connection.sent == [WRITE, WAIT]
-
-
-def test_too_few_replicas_are_asked_again_without_another_write():
-    barrier, connection = replicas(1, 3)
-    assert barrier.answer() is False
-    assert connection.sent == [WRITE, WAIT, WAIT]
-    assert barrier.answer() is True
-
-
-def test_after_a_broken_connection_the_write_is_made_again_before_the_question():
-    barrier, connection = replicas(BROKEN, 2)
-    assert barrier.answer() is False
-    assert connection.sent == [WRITE, WAIT, WRITE, WAIT]
-    assert barrier.answer() is True
 
 
 def test_a_connection_that_breaks_between_write_and_question_begins_again():

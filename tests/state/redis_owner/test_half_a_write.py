@@ -16,7 +16,6 @@ import pytest
 import redis
 
 from state import HashState
-from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
 from state.records.stored_records import StoredPiece
 from state.redis_admin.importing import RedisImport
@@ -29,7 +28,7 @@ from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
 from tests.support.stores.admin import admin_of, overview_of
-from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, unchanged
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -174,15 +173,6 @@ def torn(store: RedisStore, client) -> RedisStore:
     store.commit(commit_of(counts(x=1), attempt(1)))
     client.hincrby("{wc}:txbatch:control", "begun", 1)
     return store
-
-
-def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(torn, client):
-    refused = (lambda: torn.store_metadata({"coordinator:2": 2}), torn.confirm, lambda: acquire(torn, "c" * 32))
-    with unchanged(client):
-        assert torn.commit(commit_of(counts(x=1), attempt(2))).status is CommitStatus.TORN
-        for call in refused:
-            with pytest.raises(StateRefusedError, match=r"TORN.* part of a write; .*restore its data from a copy"):
-                call()
 
 
 def test_two_lives_of_a_topology_do_not_count_their_writes_alike(open_store, client):

@@ -113,11 +113,14 @@ def test_a_home_that_comes_back_empty_after_many_starts_takes_everything_back_fr
     world.check_done()
 
 
-def test_a_home_that_has_lost_more_than_shards_keep_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "message"), [(0, "has lost too much"), (2, "has txid 0 and not what was decided up to 18")]
+)
+def test_a_server_that_has_lost_more_than_the_others_keep_is_named(monkeypatch, number, message):
     monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
     world = after_run(total=3 * TOTAL)
-    world.servers[0].go_back(writes_of(world.servers[0]) - 1)
-    with pytest.raises(StateRefusedError, match="has lost too much") as refused:
+    world.servers[number].go_back(writes_of(world.servers[number]) - 1)
+    with pytest.raises(StateRefusedError, match=message) as refused:
         world.run(Random(9), 3 * TOTAL)
     assert refused.value.trouble is Trouble.REGRESSED
 
@@ -138,14 +141,6 @@ def test_a_group_waits_while_somebody_reads_all_shards_but_not_for_ever(looks):
     assert store.commit(commit_of(counts(a=1, b=2))).status is CommitStatus.OK
     assert len(slept) == (shard_module.PAUSE_LOOKS if looks is None else looks)
     assert world.shown(0) + world.shown(1) == {"a": 1, "b": 2}
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_shard_that_has_lost_its_last_apply_makes_it_again(number):
-    world = after_run()
-    world.servers[number].go_back(1)
-    world.run(Random(9), TOTAL)
-    world.check_done()
 
 
 @pytest.mark.parametrize("shard_count", [2, 3])
@@ -275,42 +270,26 @@ def test_a_start_that_home_has_lost_before_anything_was_committed_is_made_again(
     store.confirm()
 
 
-def test_two_histories_are_named():
+@pytest.mark.parametrize(
+    ("copied", "total", "message"),
+    [
+        (3, 3, "has another history than home"),
+        *((txid, TOTAL, f"has txid {txid} and not what was decided up to {TOTAL}") for txid in (1, 2, 3)),
+    ],
+)
+def test_a_shard_of_another_history_is_named_and_not_given_what_it_lacks(copied, total, message):
     """All servers go back, other batches are committed, and a shard is restored from a copy of the first history."""
     world = ShardedWorld(2)
     start = [server.memory.content() for server in world.servers]
-    world.run(Random(8), 3)
+    world.run(Random(8), copied)
     copy = world.servers[2].memory.content()
     for server, content in zip(world.servers, start, strict=True):
         server.memory.become(content)
-    world.run(Random(8), 3, flavour=1)
+    world.run(Random(8), total, flavour=1)
     world.servers[2].memory.become(copy)
-    with pytest.raises(StateRefusedError, match="has another history than home"):
-        world.run(Random(9), 3, flavour=1)
-
-
-@pytest.mark.parametrize("before", [1, 2, 3])
-def test_a_shard_of_another_history_is_not_given_what_it_lacks(before):
-    """As above, but the copy is of a txid below home's."""
-    world = ShardedWorld(2)
-    start = [server.memory.content() for server in world.servers]
-    world.run(Random(8), before)
-    copy = world.servers[2].memory.content()
-    for server, content in zip(world.servers, start, strict=True):
-        server.memory.become(content)
-    world.run(Random(8), TOTAL, flavour=1)
-    world.servers[2].memory.become(copy)
-    with pytest.raises(StateRefusedError, match=rf"has txid {before} and not what was decided up to 6"):
-        world.run(Random(9), TOTAL, flavour=1)
-    assert world.servers[2].memory.hash(HOME.shard(1).control)[b"committed"] == str(before).encode()
-
-
-def test_a_shard_that_lacks_more_than_is_kept_is_named(monkeypatch):
-    monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
-    world = after_run(total=3 * TOTAL)
-    world.servers[2].go_back(writes_of(world.servers[2]) - 1)
-    with pytest.raises(StateRefusedError, match="has txid 0 and not what was decided up to 18"):
-        world.run(Random(9), 3 * TOTAL)
+    with pytest.raises(StateRefusedError, match=message):
+        world.run(Random(9), total, flavour=1)
+    assert world.servers[2].memory.hash(HOME.shard(1).control)[b"committed"] == str(copied).encode()
 
 
 def test_what_one_shard_refuses_none_applies():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from state.values.expiry import expiry_ms
+from state.values.state_kind import MAX_INTEGER
 
 FAR_S = 4_102_444_800
 
@@ -37,6 +38,7 @@ def test_what_is_no_time_is_refused(given: Any) -> None:
         (FAR_S * 1000, "if these are milliseconds, give seconds"),
         (0, "before 1970 or too far"),
         (-1, "before 1970 or too far"),
+        (MAX_INTEGER, "after the year 5000; if these are milliseconds, give seconds"),
     ],
 )
 def test_what_is_too_far_is_refused(given: Any, why: str) -> None:

@@ -167,10 +167,3 @@ def test_what_is_copied_is_never_too_deep_to_be_packed():
     for deep in ([[lists]], nested(MAX_NESTING + 1)):
         with pytest.raises(CodecError, match="flatten it"):
             own_copy(deep)
-
-
-def test_a_list_that_holds_itself_is_refused():
-    value: list[object] = []
-    value.append(value)
-    with pytest.raises(CodecError, match="flatten it"):
-        own_copy(value)
