@@ -20,21 +20,12 @@ def filled(made):
 
 @pytest.mark.case(id="G7")
 class TestThreeBuckets:
-    def test_each_key_is_removed_once(self):
+    @pytest.mark.parametrize(("rotations", "are_kept"), [(0, True), (1, True), (3, False)])
+    def test_each_key_is_removed_once_until_it_has_expired(self, rotations, are_kept):
         made = filled(RotatingMap(3))
-        assert [made.remove(key) for key in range(100)] == [True] * 100
-        assert [made.remove(key) for key in range(100)] == [False] * 100
-
-    def test_one_rotation_of_three_keeps_every_key(self):
-        made = filled(RotatingMap(3))
-        made.rotate()
-        assert [made.remove(key) for key in range(100)] == [True] * 100
-        assert [made.remove(key) for key in range(100)] == [False] * 100
-
-    def test_three_rotations_of_three_leave_no_key(self):
-        made = filled(RotatingMap(3))
-        for _ in range(3):
+        for _ in range(rotations):
             made.rotate()
+        assert [made.remove(key) for key in range(100)] == [are_kept] * 100
         assert [made.remove(key) for key in range(100)] == [False] * 100
 
     def test_a_put_refreshes_for_two_more_rotations(self):

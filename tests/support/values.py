@@ -23,6 +23,15 @@ values = st.recursive(
 )
 
 
+def mutables(value):
+    """Everything in a value that could be changed."""
+    found = [value] if isinstance(value, (list, dict, set)) else []
+    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    if isinstance(value, (list, dict, tuple)):
+        found += [part for item in inner for part in mutables(item)]
+    return found
+
+
 def nested(depth):
     value: tuple[object, ...] = ()
     for _ in range(depth - 1):

@@ -326,16 +326,6 @@ def test_a_frame_of_an_old_attempt_in_place_of_the_new_one_fails_it_though_the_c
         assert read(changed).passed() == [B]
 
 
-def test_faults_33_every_flipped_bit_of_a_frame_fails_its_attempt():
-    flow = send(SOME[:4], live=(A,))
-    packed = flow.wire[0]
-    for bit in range(len(packed) * 8):
-        damaged = bytearray(packed)
-        damaged[bit // 8] ^= 1 << bit % 8
-        flow.wire[0] = bytes(damaged)
-        assert read(flow, live=(A,)).passed() == []
-
-
 @settings(max_examples=examples(40))
 @given(st.data())
 def test_a_repeated_report_is_no_fault(data):
@@ -385,11 +375,7 @@ def test_the_story_names_who_sent_more_than_came():
 
 def without_counting():
     """Reports still have to come, but what they say is not compared with what came."""
-    return mock.patch.object(
-        Tracking,
-        "_is_matched",
-        return_value=True,
-    )
+    return mock.patch.object(Tracking, "_is_matched", return_value=True)
 
 
 def without_digest():
@@ -456,13 +442,3 @@ def test_without_both_guards_nobody_would_notice_what_is(name):
         flow = send(EVEN)
         FAULTS_OF_CONTENT[name](flow)
         assert read(flow).passed() == [A, B]
-
-
-def test_the_edge_is_computed_from_the_bytes_that_were_read():
-    """Another answer of the sender changes nothing at the reader, and the other way round."""
-    flow = send(SOME)
-    before = read(flow)
-    altered(flow)
-    after = read(flow)
-    assert [r.edges for r in before.results[A]] != [r.edges for r in after.results[A]]
-    assert before.results[B] == after.results[B]

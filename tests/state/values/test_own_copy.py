@@ -16,7 +16,7 @@ from hypothesis import given
 from state.codec import MAX_NESTING, CodecError, pack, pack_exact, unpack
 from state.values.own_copy import MAX_DEPTH, own_copy
 from tests.support.case_names import shown
-from tests.support.values import nested, values
+from tests.support.values import mutables, nested, values
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -48,14 +48,6 @@ class Pair(NamedTuple):
 class Unspeakable:
     def __repr__(self):
         raise RuntimeError
-
-
-def mutables(value):
-    found = [value] if isinstance(value, (list, dict, set)) else []
-    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
-    if isinstance(value, (list, dict, tuple)):
-        found += [part for item in inner for part in mutables(item)]
-    return found
 
 
 @given(values)
