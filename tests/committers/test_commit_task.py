@@ -110,6 +110,7 @@ def test_attempts_run_in_order_each_with_an_instance_of_its_own(seen):
     ]
     assert [result.failure for result in report.results] == [None] * 3
     assert unpacked(report.write_sets) == [added(sum=5), WriteSet(), added(sum=7)]
+    assert list(report.write_sets[1].states) == []
 
 
 def test_reads_see_committed_state_and_the_tasks_own_earlier_writes(seen):
@@ -220,12 +221,6 @@ def test_a_bolt_that_is_not_a_committer_runs_in_the_commit_phase_without_an_id()
     assert [result.failure for result in report.results] == [None]
     assert unpacked(report.write_sets) == [WriteSet()]
     assert report.results[0].counters == {"finished": 1}
-
-
-def test_a_state_that_was_opened_and_not_written_is_not_reported():
-    report = Task().feed(A1).run(A1)
-    assert unpacked(report.write_sets) == [WriteSet()]
-    assert list(report.write_sets[0].states) == []
 
 
 def test_running_a_group_again_gives_the_same_report():

@@ -109,22 +109,6 @@ def test_a_part_that_cannot_be_one_is_refused(state, part, error, message):
         written(Visits(), lambda own: getattr(own, state)[part])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: HashState("a").per("a b"), "part name of state 'a' 'a b' is not a valid name"),
-        (lambda: HashState("a").per("day", float), "day of state 'a' is declared as 'float'; use one of str, int, d"),
-        (lambda: HashState("a").prefetch("b").per("day", date), "state 'a' has parts and prefetches"),
-        (lambda: HashState("txbatch").per("day"), "'txbatch' cannot have parts: such keys are txbatch's own"),
-        (lambda: HashState("a").per("day", expire_at=90), "expire_at of state 'a' is 90; give a function of the day"),  # type: ignore[arg-type]
-    ],
-    ids=["part name", "part type", "prefetches", "our own keys", "no function"],
-)
-def test_an_unusable_declaration_is_refused(make, message):
-    with pytest.raises(TopologyError, match=message):
-        make()
-
-
 def test_the_time_at_which_a_part_expires_travels_with_every_write():
     (writes,) = written(Visits(), lambda own: own.views[DAY].delete("x")).values()
     assert writes.retention.expires_ms == 1_802_995_200_000
