@@ -120,13 +120,6 @@ def test_values_are_copied_when_they_are_emitted():
     assert contents(sent) == {21: [[0, [["k", 1], ["k", 1]]]]}
 
 
-def test_rows_of_a_dictionary_may_be_emitted_as_they_are():
-    collector, box, sent = make(Subscriber("one", (21,), GlobalGrouping()))
-    collector.emit_all({"a": 1, "b": 2}.items(), "pairs")
-    box.close()
-    assert contents(sent) == {21: [[0, [["a", 1], ["b", 2]]]]}
-
-
 def test_random_choices_depend_on_attempt_and_task_and_are_made_again_alike():
     def order(of, task_id):
         collector, _, _ = make(Subscriber("one", tuple(range(21, 41)), ShuffleGrouping()), of=of, task_id=task_id)

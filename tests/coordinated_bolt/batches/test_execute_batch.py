@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+from itertools import count
 from typing import Any, ClassVar
 
 import pytest
@@ -50,6 +50,27 @@ class TakingTuplesAgain(Taking):
         SEEN.append(("tuple", tup.values))
 
 
+class Failing(BaseBatchBolt):
+    def execute_batch(self, batch):
+        raise FailedException("not now")
+
+
+class Noting(ITaskHook):
+    def execute(self, info):
+        SEEN.append((info.tup.values, info.latency_ns))
+
+
+class Emptying(BaseBatchBolt):
+    """Changes what it is given."""
+
+    def prepare(self, conf, context, collector, attempt):
+        context.add_task_hook(Noting())
+
+    def execute_batch(self, batch):
+        SEEN.append("batch")
+        batch.column(0).clear()
+
+
 class Basic(BaseBasicBolt):
     output_fields = ("value",)
 
@@ -91,43 +112,17 @@ class TestEitherForm:
         assert SEEN == [("tuple", ["a"]), ("tuple", ["b"])]
 
     def test_counts_of_executed_tuples_are_rows(self, rows):
-        ticks = iter(range(0, 100, 10))
-        executor, _ = executed(Taking(), rows, rows, clock=lambda: next(ticks))
+        executor, _ = executed(Taking(), rows, rows, clock=count(0, 10).__next__)
         metrics = executor.metrics(A)
         assert metrics.executed == {"source/default": 4}
         assert metrics.execute_ns == {"source/default": 20}
 
     def test_hooks_are_told_of_each_tuple_after_its_batch_as_it_was_given(self, rows):
-        class Emptying(BaseBatchBolt):
-            def prepare(self, conf, context, collector, attempt):
-                context.add_task_hook(Noting())
-
-            def execute_batch(self, batch):
-                SEEN.append("batch")
-                batch.column(0).clear()
-
-        class Noting(ITaskHook):
-            def execute(self, info):
-                SEEN.append((info.tup.values, info.latency_ns))
-
-        ticks = iter(range(0, 100, 10))
-        wiring = wire(Taking())
-        executor = BatchBoltExecutor(wiring, lambda *_: None, clock=lambda: next(ticks))  # type: ignore[arg-type]
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(pickle, "loads", lambda spec: Emptying())
-            assert executor.execute(A, [(origin_of(wiring, A), rows)]) is None
+        executed(Emptying(), rows, clock=count(0, 10).__next__)
         assert SEEN == ["batch", (["a"], 5), (["b"], 5)]
 
     def test_a_failure_names_the_batch_with_its_first_tuple(self, rows):
-        class Failing(Taking):
-            def execute_batch(self, batch):
-                raise FailedException("not now")
-
-        wiring = wire(Taking())
-        executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type]
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(pickle, "loads", lambda spec: Failing())
-            failure = executor.execute(A, [(origin_of(wiring, A), rows)])
+        _, (failure,) = executed(Failing(), rows)
         assert failure is not None
         assert failure.kind is FailureKind.FAILED
         assert failure.tuple_text == (

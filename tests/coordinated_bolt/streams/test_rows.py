@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, GlobalGrouping, ShuffleGrouping
+from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, GlobalGrouping
 from coordinated_bolt.streams.routing import Subscriber
 from state.codec import CodecError
 from tests.support.case_names import shown
@@ -163,8 +163,3 @@ def test_columns_of_text_and_nothing_are_taken_as_they_are():
     rows = [["wörd", None if n % 2 else "é"] for n in range(600)]
     collector.emit_all(rows, "pairs")
     assert sent_by(box, sent) == rows
-
-
-def test_a_shuffled_row_is_one_row_for_all_its_receivers():
-    collector, _, _ = make(Subscriber("a", (21, 22), ShuffleGrouping()), TWO)
-    assert len(collector.emit(["k", [1]], "pairs")) == 3

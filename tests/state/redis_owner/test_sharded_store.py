@@ -71,16 +71,24 @@ def calls_survived(made: Callable[[], ShardedWorld], *, seed: int) -> int:
     raise AssertionError
 
 
-def test_a_start_that_dies_at_any_call_is_continued_exactly():
-    """The first run dies just after the decision; the second anywhere in its start."""
+def after_a_decision() -> ShardedWorld:
+    """A world in which a run has died just after its decision."""
+    world = ShardedWorld(3)
+    with pytest.raises(Died):
+        world.run(Random(5), TOTAL, dying_at(48))
+    return world
 
-    def decided() -> ShardedWorld:
-        world = ShardedWorld(3)
-        with pytest.raises(Died):
-            world.run(Random(5), TOTAL, dying_at(48))
-        return world
 
-    assert calls_survived(decided, seed=6) > 5
+def behind() -> ShardedWorld:
+    """A world in which a shard has lost all but its first write."""
+    world = after_run(3)
+    world.servers[2].go_back(writes_of(world.servers[2]) - 1)
+    return world
+
+
+@pytest.mark.parametrize(("made", "calls"), [(after_a_decision, 5), (behind, 40)])
+def test_a_start_that_dies_at_any_call_is_continued_exactly(made, calls):
+    assert calls_survived(made, seed=6) > calls
 
 
 def after_run(shard_count: int = 2, total: int = TOTAL) -> ShardedWorld:
@@ -94,10 +102,12 @@ def writes_of(server: Server) -> int:
     return len(server.befores)
 
 
-def test_a_home_that_has_lost_anything_takes_it_back_from_the_shards():
-    for lost in range(1, writes_of(after_run().servers[0])):
-        world = after_run()
-        world.servers[0].go_back(lost)
+@pytest.mark.parametrize(("number", "shard_count"), [(0, 2), (1, 2), (2, 2), (2, 3)])
+def test_a_server_that_has_lost_anything_is_given_it_by_the_others(number, shard_count):
+    """Home takes it back from the shards; a shard from the one that has kept its parts."""
+    for lost in range(1, writes_of(after_run(shard_count).servers[number])):
+        world = after_run(shard_count)
+        world.servers[number].go_back(lost)
         decided = dict(world.decided)
         world.run(Random(9), TOTAL)
         world.check_done()
@@ -141,26 +151,6 @@ def test_a_group_waits_while_somebody_reads_all_shards_but_not_for_ever(looks):
     assert store.commit(commit_of(counts(a=1, b=2))).status is CommitStatus.OK
     assert len(slept) == (shard_module.PAUSE_LOOKS if looks is None else looks)
     assert world.shown(0) + world.shown(1) == {"a": 1, "b": 2}
-
-
-@pytest.mark.parametrize("shard_count", [2, 3])
-def test_a_shard_that_has_lost_anything_is_given_it_by_the_shard_that_has_kept_it(shard_count):
-    for lost in range(1, writes_of(after_run(shard_count).servers[2])):
-        world = after_run(shard_count)
-        world.servers[2].go_back(lost)
-        decided = dict(world.decided)
-        world.run(Random(9), TOTAL)
-        world.check_done()
-        assert world.decided == decided  # nothing was run again
-
-
-def test_a_start_that_dies_while_it_gives_a_shard_what_it_has_lost_is_continued_exactly():
-    def behind() -> ShardedWorld:
-        world = after_run(3)
-        world.servers[2].go_back(writes_of(world.servers[2]) - 1)
-        return world
-
-    assert calls_survived(behind, seed=6) > 40
 
 
 @pytest.mark.parametrize("shard_count", [1, 2, 3])

@@ -21,14 +21,6 @@ def test_a_series_keeps_its_ends_and_is_as_dense_everywhere(count):
     assert len({right - left for left, right in pairwise(kept[:-1])}) <= 1
 
 
-def test_a_copy_stays_as_it_is():
-    series: Series[int] = Series()
-    series.add(1)
-    copy = series.copied()
-    series.add(2)
-    assert (copy.points(), series.points()) == ([1], [1, 2])
-
-
 def test_times_are_seconds_since_the_first_wave():
     counter = Counted()
     run = counter.statistics
