@@ -126,7 +126,6 @@ def test_a_task_that_may_not_read_fails_at_the_first_read_and_reports_it():
     task.store = RefusingReader()
     report = task.run(A1, A2)
     (result,) = report.results
-    assert result.failure is not None
     assert result.failure.kind is FailureKind.FAILED
     assert result.failure.text == "FailedException: state 'counts' cannot be read before the commit phase"
     assert result.reads == [["counts", "sum"]]
@@ -171,7 +170,6 @@ def test_the_first_failure_ends_the_report_and_its_writes_are_discarded(composed
 
 def test_state_is_closed_while_tuples_are_executed():
     (result,) = Task().feed(A1, "early").run(A1).results
-    assert result.failure is not None
     assert result.failure.kind is FailureKind.USER
     assert "state 'counts' is open only in finish_batch" in result.failure.text
 
@@ -179,7 +177,6 @@ def test_state_is_closed_while_tuples_are_executed():
 def test_a_read_that_comes_too_late_is_a_replay():
     task = Task().feed(A2, 5)
     (result,) = task.run(A2).results
-    assert result.failure is not None
     assert result.failure.kind is FailureKind.UNANSWERED
     assert result.failure.text.startswith("StaleReadError: state 'counts' is at txid 0, expected 1")
 
@@ -193,7 +190,6 @@ def test_no_committer_runs_before_its_id(seen):
 
 def test_an_attempt_whose_frames_are_missing_is_a_failure():
     report = Task().feed(A1, 5).run(A1, A2)
-    assert report.results[1].failure is not None
     assert report.results[1].failure.text == "task 1 sent 0 tuples and no report"
     assert report.results[1].failure.kind is FailureKind.INCOMPLETE
 
@@ -206,7 +202,6 @@ def test_the_edges_of_a_result_cancel_what_was_sent_to_the_task_and_hold_what_it
     read_below = BatchTask(below, CoordinatedBolt(below, below.outboxes(Sent().carrier))).run(
         A1, arrived(A1, task.sent.to(21))
     )
-    assert read_below is not None
     assert read_below.failure is None
     assert result.edges == task.edges[A1] ^ read_below.edges
 

@@ -105,7 +105,6 @@ def test_what_it_raises_fails_the_attempt_with_the_tuple(value, kind, text):
     task = Task(Upper())
     task.regular("a", value, "c")
     failure = task.finish(3).failure
-    assert failure is not None
     assert (failure.kind, failure.tuple_text) == (kind, f"Tuple(source/default: value={value!r})")
     assert text in failure.text
     assert Calls.take()[-1] == ("cleanup", 2)
@@ -123,7 +122,6 @@ def test_what_finished_id_raises_fails_the_attempt():
     task = Task(Told(FailedException("after all")))
     task.regular("a")
     failure = task.finish(1).failure
-    assert failure is not None
     assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: after all")
     assert [name for name, *_ in Calls.take()] == ["prepare", "sent to", "finished", "timeout", "cleanup"]
 
@@ -132,6 +130,5 @@ def test_an_attempt_that_ends_incomplete_is_told_before_the_cleanup():
     task = Task(Told())
     task.regular("a")
     failure = task.finish(5).failure
-    assert failure is not None
     assert failure.kind is FailureKind.INCOMPLETE
     assert [name for name, *_ in Calls.take()] == ["prepare", "sent to", "timeout", "cleanup"]

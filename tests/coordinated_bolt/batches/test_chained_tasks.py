@@ -135,7 +135,6 @@ def test_a_task_counts_what_it_is_handed_itself():
     handed.close()
     handed.stretches.clear()
     failure = task.run_handed(attempt(1), [handed]).failure
-    assert failure is not None
     assert failure.text == "task 1 sent 1 tuple, 0 arrived"
 
 
@@ -144,12 +143,10 @@ def test_a_failure_names_its_component_and_the_tuple_and_those_after_it_miss_a_r
     _, results = chain.run(1, "x")
     assert results["a"].failure is None
     failure = results["b"].failure
-    assert failure is not None
     assert (failure.kind, failure.component_id, failure.task_index) == (FailureKind.USER, "b", 0)
     assert "ValueError: no such line" in failure.text
     assert failure.tuple_text == "Tuple(a/default: line='x>a', number=0)"
     below = results["c"].failure
-    assert below is not None
     assert (below.kind, below.text) == (FailureKind.INCOMPLETE, "task 3 sent 0 tuples and no report")
 
 

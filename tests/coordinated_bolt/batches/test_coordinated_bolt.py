@@ -143,7 +143,6 @@ def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(whe
     task.regular(1, "a")
     task.coord(1, 1)
     finished = task.end()
-    assert finished.failure is not None
     assert finished.failure.kind is kind
     assert str(error) in finished.failure.text
     assert finished.edges == 0
@@ -168,7 +167,6 @@ def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
     task.regular(1, "a", "b")
     task.coord(1, 2)
     failure = task.end().failure
-    assert failure is not None
     assert failure.tuple_text == "Tuple(source/default: value='b')"
     assert failure.text.startswith("Traceback (most recent call last):\n")
     assert 'raise self.raising[f"execute:{tup[0]}"]' in failure.text
@@ -187,7 +185,6 @@ def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt
     for tuple_count in reported:
         task.coord(1, tuple_count)
     failure = task.end().failure
-    assert failure is not None
     assert failure.kind is FailureKind.INCOMPLETE
     assert failure.text.startswith(f"task 1 sent {story}; given these tuples, the bolt raised: Traceback")
     assert "ValueError: mine" in failure.text
@@ -204,7 +201,6 @@ def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
     task = Task(bolt=EmitsTooLate(), upstream=(1,))
     task.coord(1, 0)
     failure = task.end().failure
-    assert failure is not None
     assert failure.kind is FailureKind.USER
     assert "a tuple was emitted after finish_batch had returned" in failure.text
 
@@ -274,7 +270,6 @@ def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
         assert [target for target, _ in task.reports()] == [21, 22]
         assert sum(count for _, count in task.reports()) == done.count("execute")
     else:
-        assert finished.failure is not None
         assert finished.failure.kind is FailureKind.INCOMPLETE
         assert finished.edges == 0
 
@@ -314,7 +309,6 @@ def test_an_attempt_that_failed_is_told_once_before_the_cleanup_whatever_failed_
     task.regular(1, "a")
     task.coord(1, 1)
     failure = task.end().failure
-    assert failure is not None
     assert failure.text == "FailedException: no"
     assert names() == seen
 

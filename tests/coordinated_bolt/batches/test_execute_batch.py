@@ -123,7 +123,6 @@ class TestEitherForm:
 
     def test_a_failure_names_the_batch_with_its_first_tuple(self, rows):
         _, (failure,) = executed(Failing(), rows)
-        assert failure is not None
         assert failure.kind is FailureKind.FAILED
         assert failure.tuple_text == (
             "TupleBatch(source/default: 2 tuples, the first Tuple(source/default: value='a'))"

@@ -99,7 +99,6 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
         server.start()
         second = owner(server, "c" * 32)
         status = overview_of(second)
-        assert status is not None
         assert status.committed_txid == 1
         second.commit(commit_of(counts(x=100), attempt(2)))
         second.close()

