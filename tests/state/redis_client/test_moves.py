@@ -17,7 +17,7 @@ from state.redis_client.redis_errors import Remedy
 from state.redis_owner.store import RedisStore
 from state.redis_server.program import find_server_program
 from tests.support.stores.admin import overview_of
-from tests.support.stores.builders import acquire
+from tests.support.stores.builders import acquire, owner_on
 from tests.support.stores.moving_servers import ClusteredServers, WatchedServers
 from tests.support.stores.scripted_client import Scripted, Time
 
@@ -155,10 +155,7 @@ def watched():
 def test_every_topology_of_a_cluster_is_listed_wherever_it_is(cluster):
     ids = [f"topology{number}" for number in range(9)]
     for each in ids:
-        store = RedisStore(cluster.url, each)
-        store.check_server()
-        acquire(store)
-        store.close()
+        owner_on(cluster.url, each).close()
     owners = {cluster.owner(f"{{{each}}}:x").port for each in ids}
     assert len(owners) == 3
     onlooker = onlooker_at(cluster.url)

@@ -12,8 +12,7 @@ from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.barrier import ASK_MS, SILENT_S, Barrier, PooledConnection
-from state.redis_owner.store import RedisStore
-from tests.support.stores.builders import acquire, unanswered
+from tests.support.stores.builders import owner_on, unanswered
 from tests.support.stores.scripted_client import Time
 
 BROKEN = redis.ConnectionError("gone")
@@ -177,9 +176,7 @@ class TestPooledConnection:
 def test_a_repeated_barrier_writes_again_because_it_may_be_on_another_connection(redis_backend):
     """WAIT on a connection that has written nothing would confirm whatever was lost."""
     client = redis_backend.client()
-    store = RedisStore(redis_backend.url, "wc")
-    store.check_server()
-    acquire(store)
+    store = owner_on(redis_backend.url)
     with unanswered(store):
         store.note_durable(1)
     before = client.info("persistence")["rdb_changes_since_last_save"]

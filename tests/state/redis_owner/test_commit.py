@@ -11,10 +11,19 @@ from state.commits.write_set import WriteSet
 from state.errors import ProtocolError, StateRefusedError
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_owner import arguments as redis_arguments
-from state.redis_owner.store import RedisStore
 from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.support.stores.admin import overview_of
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, record_of, unanswered, unchanged, writes
+from tests.support.stores.builders import (
+    acquire,
+    attempt,
+    commit_of,
+    counts,
+    owner_on,
+    record_of,
+    unanswered,
+    unchanged,
+    writes,
+)
 
 MAX_TXID = 2**53 - 1
 """The largest integer that is exact in Lua too."""
@@ -347,12 +356,7 @@ def test_too_many_bytes_are_not_sent(store, client, monkeypatch):
 @pytest.mark.parametrize("write_set", TOO_MANY, ids=["fields", "floats"])
 def test_the_server_has_the_same_limit(redis_backend, monkeypatch, write_set):
     monkeypatch.setattr(redis_arguments, "COMMIT_OPERATIONS_LIMIT", 10**9)
-    store, client = (
-        RedisStore("redis://under-test", "wc", client=redis_backend.client()),
-        redis_backend.client(),
-    )
-    store.check_server()
-    acquire(store)
+    store, client = owner_on(redis_backend.client()), redis_backend.client()
     with unchanged(client):
         reply = store.commit(commit_of(write_set))
         assert (reply.status, "more than 500000 operations" in reply.detail) == (CommitStatus.LIMIT, True)

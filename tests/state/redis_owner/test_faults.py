@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 import redis
@@ -15,7 +15,7 @@ from state.redis_client.connection import RedisConnection
 from state.redis_client.rights import acl_rules
 from state.redis_owner.store import RedisStore
 from tests.support.stores.admin import admin_of, overview_of
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, unchanged
+from tests.support.stores.builders import attempt, commit_of, counts, owner_on, unchanged
 
 pytestmark = pytest.mark.redis
 SPIN = "local began = os.clock() repeat until os.clock() - began > 0.8"
@@ -33,9 +33,7 @@ def client(redis_backend):
 
 @pytest.fixture
 def store(url):
-    store = RedisStore(url, "wc")
-    store.check_server()
-    acquire(store)
+    store = owner_on(url)
     yield store
     store.close()
 
@@ -157,15 +155,9 @@ def with_credentials(url, credentials):
 
 
 def refused(url):
-    store = RedisStore(url, "wc")
-    try:
+    with closing(RedisStore(url, "wc")) as store, pytest.raises(StateRefusedError) as raised:
         store.check_server()
-        acquire(store)
-    except StateRefusedError as error:
-        return str(error)
-    finally:
-        store.close()
-    pytest.fail("the server was accepted")
+    return str(raised.value)
 
 
 def test_a_wrong_password_is_refused_without_showing_it(url, client):
@@ -185,9 +177,7 @@ def test_a_missing_password_is_refused(url, client):
 
 def test_a_user_without_function_rights_uses_what_others_loaded(store, url, client):
     with user(client, *acl_rules(Keys("wc"), loads_functions=False), ">canary"):
-        limited = RedisStore(with_credentials(url, "alice:canary"), "wc")
-        limited.check_server()
-        acquire(limited, "c" * 32)
+        limited = owner_on(with_credentials(url, "alice:canary"), nonce="c" * 32)
         assert limited.commit(commit_of(counts(a=1))).status is CommitStatus.OK
         limited.close()
 

@@ -28,7 +28,7 @@ from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
 from tests.support.stores.admin import admin_of, overview_of
-from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, owner_on
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -49,13 +49,6 @@ def server(request, tmp_path_factory) -> Iterator[Server]:
 def log_of(server: Server) -> Path:
     (log,) = server.folder.glob("appendonlydir/*.incr.aof")
     return log
-
-
-def owner(server: Server, nonce: str, **described: str) -> RedisStore:
-    store = RedisStore(server.url, "t")
-    store.check_server()
-    acquire(store, nonce, **described)
-    return store
 
 
 def kill(pid: int) -> None:
@@ -85,7 +78,7 @@ def killed_within(server: Server, write: Callable[[], object], place: Callable[[
 
 def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
     server.start()
-    first = owner(server, "a" * 32)
+    first = owner_on(server.url, "t", "a" * 32)
     first.commit(commit_of(counts(x=1, y=1), attempt(1)))
     whole = log_of(server).stat().st_size
     first.store_metadata({"coordinator:2": "two"})
@@ -97,7 +90,7 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
     for size in range(whole + 1, len(data), EVERY_BYTES):
         log_of(server).write_bytes(data[:size])
         server.start()
-        second = owner(server, "c" * 32)
+        second = owner_on(server.url, "t", "c" * 32)
         status = overview_of(second)
         assert status.committed_txid == 1
         second.commit(commit_of(counts(x=100), attempt(2)))
@@ -120,12 +113,12 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
 
 def test_an_owner_that_goes_on_over_half_a_write_is_stopped(server):
     server.start()
-    first = owner(server, "a" * 32)
+    first = owner_on(server.url, "t", "a" * 32)
     first.commit(commit_of(counts(x=1, y=1), attempt(1)))
     half = commit_of(counts(x=10, y=10, z=10), attempt(2))
     killed_within(server, lambda: first.commit(half), lambda data, before: (before + len(data)) // 2)
     first.close()
-    second = owner(server, "c" * 32)
+    second = owner_on(server.url, "t", "c" * 32)
     second.commit(commit_of(counts(x=100), attempt(2)))
     server.kill()
     server.start()
@@ -189,7 +182,7 @@ def test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped(ser
     """The keys that only the lost write had made are not there when the drop looks for keys."""
     described = {"topology": '{"states": {"counts": {}}}'}
     server.start()
-    first = owner(server, "a" * 32, **described)
+    first = owner_on(server.url, "t", "a" * 32, **described)
     first.store_metadata({"coordinator:1": "one"})
     lost = commit_of(counts(x=1, y=1), attempt(1))
     killed_within(server, lambda: first.commit(lost), lambda data, before: data.index(b"}:counts", before) + 60)
@@ -197,7 +190,7 @@ def test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped(ser
     dropping = RedisStore(server.url, "t")
     admin_of(dropping).drop()
     dropping.close()
-    second = owner(server, "b" * 32, **described)
+    second = owner_on(server.url, "t", "b" * 32, **described)
     second.commit(commit_of(counts(z=1), attempt(1)))
     server.kill()
     server.start()

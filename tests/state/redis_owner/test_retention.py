@@ -15,8 +15,7 @@ from state.commits.commit import CommitStatus
 from state.commits.packed_writes import SECTION_LIMIT
 from state.commits.write_set import WriteSet
 from state.redis_admin.snapshots import snapshot
-from state.redis_owner.store import RedisStore
-from tests.support.stores.builders import acquire, attempt, commit_of, unchanged
+from tests.support.stores.builders import attempt, commit_of, owner_on, unchanged
 from tests.support.stores.written import written
 
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
@@ -110,9 +109,7 @@ class TestHyperLogLog:
 
     def test_a_key_that_is_not_one_is_refused_before_the_first_write(self, redis_backend):
         client = redis_backend.client()
-        store = RedisStore("redis://under-test", "wc", client=client)
-        store.check_server()
-        acquire(store)
+        store = owner_on(client)
         commit_ok(store, 1, lambda own: own.unique.add_many(["a", "b"]))
         sound = client.get("{wc}:unique")
         spoilt = [b"", b"text", b"HYLL", sound[:-1], b"HYLL\x00" + sound[5:], b"HYLL\x07" + sound[5:], sound + b"\x00"]

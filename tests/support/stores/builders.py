@@ -75,6 +75,15 @@ def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> FoundTopol
     return store.acquire(nonce=nonce, **given)
 
 
+def owner_on(server: Any, topology_id: str = "wc", nonce: str = NONCE, **described: str) -> RedisStore:
+    """A checked store that owns a topology, on a server that is given by its URL or by a client."""
+    url, client = (server, None) if isinstance(server, str) else ("redis://under-test", server)
+    store = RedisStore(url, topology_id, client=client)
+    store.check_server()
+    acquire(store, nonce, **described)
+    return store
+
+
 @contextmanager
 def unanswered(store: RedisStore) -> Iterator[None]:
     """Lets the store forget at the end that anything was answered meanwhile, as if the connection had been cut."""
