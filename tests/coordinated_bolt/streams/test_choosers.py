@@ -25,7 +25,6 @@ from coordinated_bolt.streams.groupings import (
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
-    GroupingContext,
     LocalOrShuffleGrouping,
     NoneGrouping,
     PartialKeyGrouping,
@@ -214,7 +213,6 @@ def test_a_custom_grouping_is_told_fields_targets_and_seed():
             return [self.context.fields.index("number"), self.context.target_count - 1, self.context.seed]
 
     assert choices(Asking(), [["x", 1]], seed=3) == [[1, 5, 3]]
-    assert GroupingContext(FIELDS, 6, 3) == GroupingContext(fields=FIELDS, target_count=6, seed=3)
 
 
 def test_a_custom_grouping_cannot_change_what_is_sent():

@@ -312,12 +312,6 @@ def test_a_program_on_path_is_used_unless_too_old(monkeypatch, tmp_path):
     assert redis_program.find_server_program() == str(program)
 
 
-def test_a_server_from_path_works_too(data_dir, request):
-    request.getfixturevalue("redis_server_url")
-    with EmbeddedServer(data_dir, program="redis-server") as server:
-        assert value_of(server) == 0
-
-
 @pytest.mark.parametrize("name", ["two words", "josé", "100%", "a#b", "why?"])
 def test_a_data_directory_may_have_any_name(tmp_path, name):
     folder = tmp_path / name
