@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
+from coordinated_bolt.batches.coordinated_bolt import CoordTuples, RegularTuples
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import FailureKind
@@ -20,9 +20,9 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
 from state.errors import FailedException
 from tests.support.case_names import shown
-from tests.support.tasks.wirings import attempt, origin_of, output, wire
+from tests.support.tasks.one_task import A, OneTask
+from tests.support.tasks.wirings import origin_of, wire
 
-A = attempt(1)
 SEEN: list[Any] = []
 
 
@@ -134,15 +134,18 @@ def test_a_batch_has_at_least_one_tuple():
     assert SEEN == []
 
 
+def fed_columns(bolt, **wiring):
+    """A task that is sent both rows as columns, and their count."""
+    task = OneTask(bolt, **wiring)
+    task.bolt.on(A, [RegularTuples([(origin_of(task.wiring, A), Columns.of_rows(ROWS, 1))]), CoordTuples.of(1, 2)])
+    return task
+
+
 def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
-    frames: list[Any] = []
-    wiring = wire(Basic(), targets=(21,), streams=output((21,)))
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], SingleFrames(frames.append)))
-    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
-    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
-    assert bolt.is_finished(A)
+    task = fed_columns(Basic(), targets=(21,))
+    assert task.bolt.is_finished(A)
     assert SEEN == [("batch", ROWS)]
-    assert [frame.kind.name for frame in frames] == ["REGULAR", "COORD"]
+    assert [frame.kind.name for frame in task.sent] == ["REGULAR", "COORD"]
 
 
 def test_only_a_definition_of_the_bolts_own_counts():
@@ -167,11 +170,7 @@ class Refusing(BaseBatchBolt):
 
 
 def test_a_tuple_of_a_batch_may_be_refused():
-    wiring = wire(Refusing(), targets=(), streams={})
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], SingleFrames(lambda frame: None)))
-    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
-    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
-    finished = bolt.end(A)
+    finished = fed_columns(Refusing()).end()
     assert finished.failure is None
     assert len(finished.letters) == 1
     assert b"it is b" in finished.letters[10][0]
