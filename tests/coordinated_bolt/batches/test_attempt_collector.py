@@ -62,25 +62,6 @@ def test_a_tuple_on_a_stream_nobody_hears_goes_nowhere_and_is_counted_as_emitted
     assert contents(sent) == {21: [], 22: [], 23: []}
 
 
-@pytest.mark.parametrize("values", [[], ["k"], ["k", 1, 2], "ab", b"ab", 5, None], ids=shown)
-@pytest.mark.parametrize(
-    "emit",
-    [
-        lambda collector, values: collector.emit(values, "pairs"),
-        lambda collector, values: collector.emit_all([["k", 1], values], "pairs"),
-        lambda collector, values: collector.emit_direct(21, values, "orders"),
-    ],
-    ids=["emit", "emit_all", "emit_direct"],
-)
-def test_a_tuple_that_does_not_fit_its_stream_is_refused(emit, values):
-    collector, _, sent = make(ONE)
-    message = r"component 'bolt' emitted .* which takes a list of 2 values: 'key', 'value'"
-    with pytest.raises(ValueError, match=message):
-        emit(collector, values)
-    assert sent == []
-    assert collector.emitted_count == 0
-
-
 def test_an_undeclared_stream_is_refused_with_the_declared_ones():
     collector, _, _ = make(ONE)
     with pytest.raises(
