@@ -202,6 +202,7 @@ def test_the_edges_of_a_result_cancel_what_was_sent_to_the_task_and_hold_what_it
     read_below = BatchTask(below, CoordinatedBolt(below, below.outboxes(Sent().carrier))).run(
         A1, arrived(A1, task.sent.to(21))
     )
+    assert read_below is not None
     assert read_below.failure is None
     assert result.edges == task.edges[A1] ^ read_below.edges
 

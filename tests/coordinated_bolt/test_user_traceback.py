@@ -136,6 +136,7 @@ def test_only_the_users_frames_are_told(monkeypatch):
     executor = BatchBoltExecutor(wire(RecordingBolt({"execute": ValueError("mine")})), lambda *_: None)  # type: ignore[arg-type]
     failure = executor.execute(attempt(1), [(origin_of(wire(RecordingBolt()), attempt(1)), [["a"]])])
 
+    assert failure is not None
     frames = [line for line in failure.text.splitlines() if line.startswith("  File ")]
     assert frames
     assert all("wirings.py" in frame for frame in frames)

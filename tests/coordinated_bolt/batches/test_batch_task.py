@@ -127,6 +127,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
         inbox = Inbox([packed for packed in flow.wire if frame_target(packed) == target], wave)
         for of in live:
             result = task.run(of, inbox.take(of))
+            assert result is not None
             results[of].append(result)
             open_edges[of] ^= result.edges
     executed = [call for call in Calls.take() if isinstance(call[0], int)]

@@ -135,6 +135,7 @@ def test_a_task_counts_what_it_is_handed_itself():
     handed.close()
     handed.stretches.clear()
     failure = task.run_handed(attempt(1), [handed]).failure
+    assert failure is not None
     assert failure.text == "task 1 sent 1 tuple, 0 arrived"
 
 

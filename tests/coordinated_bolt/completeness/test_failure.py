@@ -121,6 +121,7 @@ def test_a_tuple_in_a_story_is_short_and_always_printable(value, text):
     wiring = wire(RecordingBolt({"execute": ValueError("mine")}))
     executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type] # nothing is emitted
     failure = executor.execute(attempt(1), [(origin_of(wiring, attempt(1)), [[value]])])
+    assert failure is not None
     assert failure.tuple_text == text
 
 

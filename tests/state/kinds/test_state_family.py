@@ -117,7 +117,7 @@ def test_the_time_at_which_a_part_expires_travels_with_every_write():
 
 def test_an_expiry_that_cannot_be_one_is_refused():
     class Once:
-        views = HashState("views").per("day", date, expire_at=lambda day: None)
+        views = HashState("views").per("day", date, expire_at=lambda day: None)  # type: ignore[arg-type, return-value]
 
     with pytest.raises(TypeError, match=r"returned None for day datetime\.date"):
         written(Once(), lambda own: own.views[DAY])

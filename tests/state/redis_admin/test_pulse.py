@@ -62,6 +62,8 @@ def test_a_key_of_another_type_counts_as_not_told(store, client, key) -> None:
     assert [each.fault for each in onlooker.topologies()] == [""]
     overview, known, page = onlooker.overview("wc"), onlooker.transaction("wc", 1), onlooker.transactions("wc")
     assert overview is not None
+    assert known is not None
+    assert page is not None
     assert (overview.pulse, known.story, [each.txid for each in page.rows]) == (None, None, [1])
 
 
@@ -145,6 +147,7 @@ class TestList:
         ]
         assert [each.fence.partition(":")[0] for each in found] == ["1", "1"]
         assert found[0].pulse is None
+        assert found[1].pulse is not None
         assert found[1].pulse.now.last_txid == 3
 
     def test_one_that_cannot_be_read_does_not_hide_the_others(self, store, client) -> None:
