@@ -205,11 +205,6 @@ def test_what_another_task_writes_in_the_same_transaction_is_not_seen_and_no_con
     assert step.attempts == A[:1]
 
 
-def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
-    step = decide_group(group_of(), reading({1: ["a"]}, writes(a=1))).step
-    assert step == PublishStep(A[:1], writes(a=2))
-
-
 @pytest.mark.parametrize("composed", [False, True])
 @pytest.mark.parametrize("by_reader", [False, True])
 def test_an_attempt_that_failed_on_what_a_lower_one_has_changed_since_runs_again(composed, by_reader):

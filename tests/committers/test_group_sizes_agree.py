@@ -286,23 +286,6 @@ def run(scenario: Scenario, group_size: int) -> Trace:
     return trace
 
 
-class Fold:
-    """The same computation said another way: one state, changed call by call after each transaction."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, dict[Any, Any]] = {}
-
-    def transact(self, parts: Sequence[tuple[Callable[[View, Step], None], Sequence[Step]]]) -> None:
-        views = []
-        for carry_out, steps in parts:
-            view = View(self.states)
-            for step in steps:
-                carry_out(view, step)
-            views.append(view)
-        for view in views:
-            view.apply(self.states)
-
-
 class View:
     """What one task of one transaction sees and does: committed state, then its own changes."""
 
@@ -452,20 +435,20 @@ def interpret_below(view: View, step: Step) -> None:
 
 def fold(scenario: Scenario, routes: dict[int, dict[int, list[Step]]]) -> dict[str, dict[Any, Any]]:
     """By txid, component, task, call; receivers are taken from the run, because groupings draw at random."""
-    plan, result = plan_of(scenario), Fold()
+    plan, states = plan_of(scenario), dict[str, dict[Any, Any]]()
     stores = plan.wirings[plan.emitter_tasks[0]].tasks_of["store"]
     for txid in range(1, len(scenario.transactions) + 1):
-        views = [View(result.states) for _ in stores]
+        views = [View(states) for _ in stores]
         for task, view in zip(stores, views, strict=True):
             for step in routes[txid].get(task, []):
                 interpret(view, step)
-        below = View(result.states)
+        below = View(states)
         for view in views if scenario.below else []:
             for step in view.passed:
                 interpret_below(below, step)
         for view in [*views, below]:
-            view.apply(result.states)
-    return result.states
+            view.apply(states)
+    return states
 
 
 KEYS = ["a", "b", "c"]
@@ -580,17 +563,3 @@ def test_a_group_does_not_end_before_a_transaction_that_reads_what_its_own_task_
     trace = run(scenario, 64)
     assert trace.store.committed == [[1, 2, 3]]
     assert trace.store.states == {"counts": {"a": 18}} == fold(scenario, trace.routes)
-
-
-def test_what_a_failed_finish_batch_wrote_is_discarded():
-    scenario = numbered(*[[("count", "a", 1)]] * 4, failing=frozenset({(2, 3), (3, 3)}))
-    trace = run(scenario, 64)
-    assert trace.store.committed == [[1, 2], [3, 4]]
-    assert trace.store.states == {"counts": {"a": 4}}
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 64])
-def test_a_committer_below_a_committer_sees_each_transaction_once(size):
-    scenario = numbered(*[[("count", "a", 1), ("pass_on", "a", "b", 1)] for _ in range(9)], below=2)
-    trace = run(scenario, size)
-    assert trace.store.states == fold(scenario, trace.routes)

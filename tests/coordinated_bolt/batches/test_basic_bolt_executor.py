@@ -67,20 +67,6 @@ def test_it_emits_within_the_attempt_and_needs_no_acks():
     assert Calls.take() == [("prepare", {"key": "value"}, 1), ("sent to", [21]), ("sent to", [21]), ("cleanup", 2)]
 
 
-def test_each_attempt_has_an_instance_of_its_own():
-    task = task_of(Upper())
-    task.regular(1, "a")
-    task.regular(1, "b", "c", of=B)
-    task.regular(1, "d")
-    assert (task.finish(2).failure, task.finish(2, of=B).failure) == (None, None)
-    assert [call for call in Calls.take() if call[0] == "cleanup"] == [("cleanup", 2), ("cleanup", 2)]
-
-
-def test_a_batch_without_tuples_is_finished_too():
-    assert task_of(Upper()).finish(0).failure is None
-    assert [name for name, *_ in Calls.take()] == ["prepare", "cleanup"]
-
-
 @pytest.mark.parametrize(
     ("value", "kind", "text"),
     [("fail", FailureKind.FAILED, "FailedException: not this one"), ("bug", FailureKind.USER, "ValueError: mine")],

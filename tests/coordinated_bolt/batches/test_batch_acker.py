@@ -322,12 +322,6 @@ def test_a_tasks_own_failure_is_reported_rather_than_the_open_tree():
     assert story(reports(given=given)) == (FailureKind.FAILED, "split", 0, "try again")
 
 
-def test_a_failure_sticks_though_the_tree_closes():
-    given = results()
-    given[LEFT] = replace(given[LEFT], failure=Failure(FailureKind.FAILED, "split", 0, "no"))
-    assert story(reports(given=given)) == (FailureKind.FAILED, "split", 0, "no")
-
-
 def test_reports_of_other_attempts_are_ignored():
     assert judge([*reports(B), *reports(A)]) == judge(reports(A))
 

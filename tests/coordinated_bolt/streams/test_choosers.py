@@ -224,14 +224,6 @@ def test_a_custom_grouping_cannot_change_what_is_sent():
         choices(Meddling(), [["x", 1]])
 
 
-def test_attempts_share_nothing_of_a_custom_grouping():
-    grouping = Lottery()
-    rows = [["x", n] for n in range(20)]
-    first, second = grouping.chooser(6, FIELDS, 1), grouping.chooser(6, FIELDS, 1)
-    assert choose_all(first, rows) == choose_all(second, rows)
-    assert vars(grouping) == {"draws": 2}
-
-
 @dataclass(frozen=True)
 class ByLength(CustomGrouping):
     """Written as the groupings of the house are: frozen."""
