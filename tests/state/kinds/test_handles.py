@@ -222,14 +222,16 @@ class TestChecks:
             live.increment(field, 2)
             assert unpacked(session.close().states["s"]).settled().increments == {field: 3}
 
-    def test_sorted_set_takes_whole_numbers_as_scores(self):
+    def test_sorted_set_takes_whole_numbers_that_floats_equal_as_scores(self):
         live, session = opened(SortedSetState("z"))
         live.put("a", 3)
-        live.increment("b", 2)
+        live.put("large", 2**53 + 2)
+        live.increment("b", 2**60)
         live.increment("b")
         state = unpacked(session.close().states["z"]).settled()
-        assert (state.value_type, state.puts, state.increments) == (ValueType.FLOAT, {"a": 3.0}, {"b": [3.0]})
-        assert type(state.puts["a"]) is float
+        assert (state.value_type, state.puts) == (ValueType.FLOAT, {"a": 3.0, "large": 2.0**53 + 2})
+        assert state.increments == {"b": [2.0**60 + 1]}
+        assert {*map(type, state.puts.values())} == {float}
 
 
 class TestWrites:
@@ -409,11 +411,3 @@ def test_an_integer_that_no_float_equals_is_refused_not_rounded(handle, call, nu
     ):
         call(live, number)
     assert session.close().states == {}
-
-
-def test_large_integers_that_floats_equal_are_scores():
-    live, session = opened(SortedSetState("z"))
-    live.put("a", 2**53 + 2)
-    live.increment("b", 2**60)
-    state = unpacked(session.close().states["z"]).settled()
-    assert (state.puts, state.increments) == ({"a": 2.0**53 + 2}, {"b": [2.0**60]})

@@ -43,11 +43,6 @@ def test_what_was_told_is_read_back() -> None:
     assert pulse.samples == (PulseSample(at=160.0, last_txid=9),)
 
 
-def test_a_topology_without_a_pulse_has_none() -> None:
-    assert pulse_of({}) is None
-    assert pulse_of({"stories_from": "1"}) is None
-
-
 def test_samples_are_in_order_and_those_of_an_older_run_are_left_out() -> None:
     ring = {f"sample.{place}": to_json(PulseSample(at=at)) for place, at in enumerate((1700.0, 1000.0, 1101.0))}
     pulse = pulse_of(stored(**ring))

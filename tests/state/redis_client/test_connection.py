@@ -152,17 +152,6 @@ def test_a_write_that_was_repeated_says_nothing_about_how_busy_the_server_was():
     assert connection.busy_s == 0
 
 
-def test_a_missing_library_is_loaded_and_the_call_repeated():
-    connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
-    assert connection.function("commit", "0") == b"answer"
-    assert [command[0:2] for command in client.commands] == [
-        ("FCALL", "txbatch_10_commit"),
-        ("FUNCTION", "LIST"),
-        ("FUNCTION", "LOAD"),
-        ("FCALL", "txbatch_10_commit"),
-    ]
-
-
 def test_a_user_who_may_not_load_and_finds_nothing_loaded_is_told():
     denied = parsed("NOPERM this user has no permissions to run the 'function' command")
     missing = parsed("ERR Function not found")

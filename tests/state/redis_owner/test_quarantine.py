@@ -73,13 +73,3 @@ class TestDropping:
         store.commit(set_aside(1))
         assert not admin_of(store).discard(record_of(1, metadata="another"))
         assert store.quarantined() == [record_of(1)]
-
-    def test_a_drop_leaves_a_running_owner_its_topology(self, store):
-        store.commit(set_aside(1))
-        admin_of(store).discard(record_of(1))
-        assert store.commit(Commit((attempt(2),), counts(a=1))).status is CommitStatus.OK
-        store.confirm()
-
-
-def test_a_topology_without_any_has_none(open_store):
-    assert open_store("other").quarantined() == []
