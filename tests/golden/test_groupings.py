@@ -44,12 +44,13 @@ def test_four_emitters_of_six_tuples_give_each_of_six_tasks_four():
     assert chosen == dict.fromkeys(range(6), 4)
 
 
-def test_all_reaches_every_task():
-    assert choose_all(AllGrouping().chooser(5, FIELDS, 1), [["x", 1]]) == [[0, 1, 2, 3, 4]]
-
-
-def test_global_reaches_the_lowest_task_only():
-    assert choose_all(GlobalGrouping().chooser(5, FIELDS, 1), [["x", 1], ["y", 2]]) == [[0], [0]]
+@pytest.mark.parametrize(
+    ("grouping", "chosen"),
+    [(AllGrouping(), [0, 1, 2, 3, 4]), (GlobalGrouping(), [0]), (DirectGrouping(), [])],
+    ids=["every task", "the lowest task only", "none by itself"],
+)
+def test_all_global_and_direct_choose_the_same_for_every_tuple(grouping, chosen):
+    assert choose_all(grouping.chooser(5, FIELDS, 1), [["x", 1], ["y", 2]]) == [chosen] * 2
 
 
 def test_equal_tuples_reach_one_task_by_fields():
@@ -85,10 +86,6 @@ def test_byte_strings_go_by_content_and_apart_from_text():
     chooser = FieldsGrouping(("word",)).chooser(2**31, FIELDS, 1)
     assert chooser.choose([b"abc", 0]) == chooser.choose([bytes(bytearray(b"abc")), 0])
     assert chooser.choose([b"abc", 0]) != chooser.choose(["abc", 0])
-
-
-def test_direct_chooses_nothing_by_itself():
-    assert choose_all(DirectGrouping().chooser(3, FIELDS, 1), [["x", 1]]) == [[]]
 
 
 def test_emit_direct_reaches_the_named_task_only():

@@ -99,17 +99,18 @@ def rows(request):
 
 
 class TestEitherForm:
-    def test_a_class_that_defines_execute_batch_is_given_batches(self, rows):
-        executed(Taking(), rows)
-        assert SEEN == [("batch", ROWS)]
-
-    def test_the_interface_passes_a_batch_to_execute_tuple_by_tuple(self, rows):
-        executed(TakingBoth(), rows)
-        assert SEEN == [("batch", ROWS), ("tuple", ["a"]), ("tuple", ["b"])]
-
-    def test_a_subclass_that_defines_only_execute_is_given_tuples(self, rows):
-        executed(TakingTuplesAgain(), rows)
-        assert SEEN == [("tuple", ["a"]), ("tuple", ["b"])]
+    @pytest.mark.parametrize(
+        ("bolt", "seen"),
+        [
+            (Taking(), [("batch", ROWS)]),
+            (TakingBoth(), [("batch", ROWS), ("tuple", ["a"]), ("tuple", ["b"])]),
+            (TakingTuplesAgain(), [("tuple", ["a"]), ("tuple", ["b"])]),
+        ],
+        ids=["defines execute_batch", "passes batches on to execute", "subclass that defines only execute"],
+    )
+    def test_a_bolt_is_given_what_its_class_defines(self, rows, bolt, seen):
+        executed(bolt, rows)
+        assert seen == SEEN
 
     def test_counts_of_executed_tuples_are_rows(self, rows):
         executor, _ = executed(Taking(), rows, rows, clock=count(0, 10).__next__)

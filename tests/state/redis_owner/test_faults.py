@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from state.commits.commit import CommitStatus
-from state.errors import StateRefusedError, StateUnreachableError
+from state.errors import StateRefusedError
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection
 from state.redis_client.rights import acl_rules
@@ -56,23 +56,12 @@ def busy(client):
             client.connection_pool.release(each)
 
 
-def impatient(store, url, **options):
+def impatient(store, url):
     """The same owner through an open connection that gives up after 300 ms: well before the server is done."""
-    other = RedisStore(f"{url}?socket_timeout=0.3", "wc", **options)
+    other = RedisStore(f"{url}?socket_timeout=0.3", "wc")
     other._owned.begin(store.ownership)
     overview_of(other)
     return other
-
-
-def test_a_commit_that_timed_out_ran_exactly_once(store, url, client):
-    client.config_resetstat()
-    other = impatient(store, url, unreachable_timeout_s=0)
-    with busy(client), pytest.raises(StateUnreachableError):
-        other.commit(commit_of(counts(a=1)))
-    other.close()
-    assert store.commit(commit_of(counts(a=1))).status is CommitStatus.ALREADY
-    assert client.info("commandstats")["cmdstat_fcall"]["calls"] == 2
-    assert client.hgetall("{wc}:counts") == {b"a": b"1"}
 
 
 def test_an_unknown_outcome_is_asked_again_until_it_is_known(store, url, client):

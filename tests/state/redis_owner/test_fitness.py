@@ -16,14 +16,16 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("version", ["7.0.0", "7.2.4", "8.0.1", "10.0.0"])
-def test_redis_from_7_0_is_fit(version):
-    refuse_unfit_server({**GOOD, "redis_version": version}, "s")
-
-
-@pytest.mark.parametrize("version", ["7.2.5", "8.1.0", "9.1.2"])
-def test_valkey_is_judged_by_its_own_version(version):
-    refuse_unfit_server({**GOOD, "redis_version": "6.2.14", "valkey_version": version}, "s")
+@pytest.mark.parametrize(
+    "versions",
+    [
+        *({"redis_version": version} for version in ("7.0.0", "7.2.4", "8.0.1", "10.0.0")),
+        *({"redis_version": "6.2.14", "valkey_version": version} for version in ("7.2.5", "8.1.0", "9.1.2")),
+    ],
+    ids=str,
+)
+def test_redis_from_7_0_is_fit_and_valkey_is_judged_by_its_own_version(versions):
+    refuse_unfit_server({**GOOD, **versions}, "s")
 
 
 @pytest.mark.parametrize(
