@@ -53,46 +53,39 @@ def column(of, count):
     return st.lists(of, min_size=count, max_size=count)
 
 
-BEFORE = [(), (("increment", "a", 2),), (("put", "a", 1),), (("delete", "b"),), (("increment", "a"), ("put", "c", 3))]
+HASH_BEFORE = [
+    (),
+    (("increment", "a", 2),),
+    (("put", "a", 1),),
+    (("delete", "b"),),
+    (("increment", "a"), ("put", "c", 3)),
+]
+SCORES_BEFORE = [(), (("increment", "a", 0.5),), (("remove", "a"),)]
+CALLS = [
+    (HashState("s"), "increment_many", fields, integers, HASH_BEFORE),
+    (HashState("s"), "put_many", fields, integers, HASH_BEFORE),
+    (HashState("s", value=float), "increment_many", fields, floats, [()]),
+    (HashState("s", value=float), "put_many", fields, floats, [()]),
+    (HashState("s", field=int), "increment_many", st.lists(integers | odd), integers, [()]),
+    (HashState("s", field=bytes), "increment_many", st.lists(st.just(b"x")), integers, [()]),
+    (SortedSetState("s"), "put_many", fields, floats, SCORES_BEFORE),
+    (SortedSetState("s"), "increment_many", fields, floats, SCORES_BEFORE),
+    (SetState("s"), "add_many", fields, None, [(), (("remove", "a"),)]),
+]
+"""A state, the call that takes columns, its keys and amounts, and calls that may precede it."""
 
 
-@given(fields, st.data(), st.sampled_from(BEFORE))
-def test_increments_of_a_hash(keys, data, before):
-    amounts = data.draw(column(integers, len(keys)) | column(integers | odd, len(keys)))
-    agree(HashState("s"), "increment_many", "increment", keys, amounts, before=before)
-
-
-@given(fields, st.data(), st.sampled_from(BEFORE))
-def test_puts_of_a_hash(keys, data, before):
-    amounts = data.draw(column(integers, len(keys)) | column(integers | odd, len(keys)))
-    agree(HashState("s"), "put_many", "put", keys, amounts, before=before)
-    agree(HashState("s"), "put_many", "put", keys, amounts, before=(*before, ("put_many", keys, amounts)))
-
-
-@given(fields, st.data())
-def test_floats_of_a_hash(keys, data):
-    amounts = data.draw(column(floats, len(keys)) | column(floats | odd, len(keys)))
-    agree(HashState("s", value=float), "increment_many", "increment", keys, amounts)
-    agree(HashState("s", value=float), "put_many", "put", keys, amounts)
-
-
-@given(st.lists(integers | odd), st.data())
-def test_fields_of_integers_and_of_bytes(keys, data):
-    amounts = data.draw(column(integers, len(keys)))
-    agree(HashState("s", field=int), "increment_many", "increment", keys, amounts)
-    agree(HashState("s", field=bytes), "increment_many", "increment", [b"x" for _ in keys], amounts)
-
-
-@given(fields, st.data(), st.sampled_from([(), (("increment", "a", 0.5),), (("remove", "a"),)]))
-def test_scores_of_a_sorted_set(members, data, before):
-    scores = data.draw(column(floats, len(members)) | column(floats | odd, len(members)))
-    agree(SortedSetState("s"), "put_many", "put", members, scores, before=before)
-    agree(SortedSetState("s"), "increment_many", "increment", members, scores, before=before)
-
-
-@given(fields, st.sampled_from([(), (("remove", "a"),)]))
-def test_members_of_a_set(members, before):
-    agree(SetState("s"), "add_many", "add", members, before=before)
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call[1]} of {call[0]!r}")
+@given(st.data())
+def test_a_call_with_columns_does_what_single_calls_do_or_raises_what_they_raise(call, data):
+    state, many, keys, amounts, preceding = call
+    columns = [data.draw(keys)]
+    if amounts is not None:
+        count = len(columns[0])
+        columns.append(data.draw(column(amounts, count) | column(amounts | odd, count)))
+    before = data.draw(st.sampled_from(preceding))
+    for earlier in (before, (*before, (many, *columns))):
+        agree(state, many, many.removesuffix("_many"), *columns, before=earlier)
 
 
 def test_members_may_be_a_set_and_pairs_a_mapping():
