@@ -9,6 +9,7 @@ from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
+from state.commits.dead_letters import pack_letter
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
@@ -140,3 +141,9 @@ def record_of(txid: int, **changes: Any) -> QuarantineRecord:
     batch = BatchInput(**{"number": txid, "metadata": [txid, txid + 1], **changes})
     cause = PoisonCause("ValueError: no number", 5, "parse", 1, "Traceback\nValueError: no number", "('x',)")
     return QuarantineRecord(txid, batch, cause, 1.5, "0" * 16, "source-1")
+
+
+def packed_letter(value: Any = "x", reason: str = "bad") -> bytes:
+    """A tuple of `lines` with one field, as the bolt `check` has refused it."""
+    names = {"source_component": "lines", "stream_id": "default"}
+    return pack_letter("check", 0, fields=["line"], values=[value], reason=reason, **names)
