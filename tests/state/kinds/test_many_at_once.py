@@ -14,19 +14,13 @@ from state.errors import TopologyError
 from state.kinds.session import StateSession
 from state.values.state_kind import MAX_INTEGER
 from tests.support.case_names import shown
+from tests.support.values import Number
 
 odd = st.sampled_from([True, None, 1.5, "a\ud800", b"x", Decimal(1), float("nan"), 2**60, -(2**53), "wörd"])
 texts = st.sampled_from(["a", "b", "c", "ö", ""])
 fields = st.one_of(st.lists(texts, max_size=6), st.lists(texts | odd, max_size=6))
 integers = st.sampled_from([0, 1, -3, MAX_INTEGER, -MAX_INTEGER])
 floats = st.sampled_from([0.0, 0.5, -1.25, 1e300]) | integers
-
-
-class Index:
-    """What NumPy's integers are like."""
-
-    def __index__(self) -> int:
-        return 7
 
 
 def outcome(state, *calls) -> tuple[Any, ...]:
@@ -97,7 +91,7 @@ def test_members_may_be_a_set_and_pairs_a_mapping():
 
 
 def test_what_counts_as_an_integer_does_so_in_columns_too():
-    agree(HashState("s"), "increment_many", "increment", ["a"], [Index()])
+    agree(HashState("s"), "increment_many", "increment", ["a"], [Number(7)])
 
 
 def test_arrow_columns_are_taken():
@@ -129,7 +123,7 @@ class TestRefusals:
 
 
 def test_a_list_takes_items_as_they_are_or_none():
-    assert outcome(ListState("s", value=int), ("extend", [1, Index()]))[1] == "({}, {}, {}, [1, 7])"
+    assert outcome(ListState("s", value=int), ("extend", [1, Number(7)]))[1] == "({}, {}, {}, [1, 7])"
     error, writes = outcome(ListState("s", value=int), ("extend", [1, "x"]))
     assert error is not None
     assert writes == "({}, {}, {}, [])"

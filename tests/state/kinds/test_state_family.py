@@ -14,6 +14,7 @@ from state.keys import PART_LENGTH_MAX, Keys, member_name, split_member
 from state.kinds.session import StateSession
 from state.kinds.state_family import PartType, part_of_text, part_text
 from tests.support.stores.written import written
+from tests.support.values import Number
 
 DAY = date(2026, 11, 21)
 
@@ -44,16 +45,9 @@ def test_each_part_is_a_state_of_its_own_and_unused_ones_leave_nothing():
     }
 
 
-class Shard:
-    """An integer to `operator.index`, and equal to nothing but itself, as the numbers of some libraries are."""
-
-    def __index__(self):
-        return 4
-
-
 def test_whatever_names_a_part_there_is_one_handle_for_it():
     def change(own):
-        by_number, by_name = own.hits[4], own.hits[Shard()]
+        by_number, by_name = own.hits[4], own.hits[Number(4)]
         assert by_name is by_number
         by_number.increment("/a")
         by_name.put("/a", 7)

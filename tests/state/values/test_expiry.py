@@ -9,18 +9,12 @@ import pytest
 
 from state.values.expiry import expiry_ms
 from state.values.state_kind import MAX_INTEGER
+from tests.support.values import Number
 
 FAR_S = 4_102_444_800
 
 
-class Whole:
-    """A whole number of somebody else, such as one of NumPy's."""
-
-    def __index__(self) -> int:
-        return FAR_S
-
-
-@pytest.mark.parametrize("given", [FAR_S, Whole(), date(2100, 1, 1), datetime(2100, 1, 1, tzinfo=UTC)])
+@pytest.mark.parametrize("given", [FAR_S, Number(FAR_S), date(2100, 1, 1), datetime(2100, 1, 1, tzinfo=UTC)])
 def test_the_same_time_may_be_given_in_several_ways(given: Any) -> None:
     assert expiry_ms(given, "given") == FAR_S * 1000
 

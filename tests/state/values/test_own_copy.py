@@ -16,19 +16,9 @@ from hypothesis import given
 from state.codec import MAX_NESTING, CodecError, pack, pack_exact, unpack
 from state.values.own_copy import MAX_DEPTH, own_copy
 from tests.support.case_names import shown
-from tests.support.values import mutables, nested, values
+from tests.support.values import Number, mutables, nested, values
 
 BERLIN = ZoneInfo("Europe/Berlin")
-
-
-class Number:
-    """What NumPy's integers are like."""
-
-    def __init__(self, number):
-        self.number = number
-
-    def __index__(self):
-        return self.number
 
 
 class Colour(enum.IntEnum):
