@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,56 +22,41 @@ def limits(size, *groups):
     return found
 
 
-def test_the_first_group_takes_all_that_is_allowed():
-    assert new_size(64, 50_000).limit() == 64
-
-
-def test_a_group_cut_short_makes_the_next_aim_at_twice_what_went_out():
-    assert limits(new_size(64, 50_000), (64, 3, 0)) == [6]
-
-
-def test_every_group_that_goes_through_whole_doubles_the_next_up_to_the_bound():
-    assert limits(new_size(64, 50_000), (64, 3, 0), (6, 6, 0), (12, 12, 0), (24, 24, 0), (48, 48, 0)) == [
-        6,
-        12,
-        24,
-        48,
-        64,
-    ]
+@pytest.mark.parametrize(
+    ("size", "groups", "found"),
+    [
+        pytest.param(new_size(64, 50_000), [(64, 3, 0)], [6], id="cut short: twice what went out"),
+        pytest.param(
+            new_size(64, 50_000),
+            [(64, 3, 0), (6, 6, 0), (12, 12, 0), (24, 24, 0), (48, 48, 0)],
+            [6, 12, 24, 48, 64],
+            id="whole: doubled up to the bound",
+        ),
+        pytest.param(new_size(64, 50_000), [(4, 4, 10_000)], [20], id="too many operations are foreseen"),
+        pytest.param(new_size(64, 50_000), [(64, 64, 64)], [64], id="few operations"),
+        pytest.param(new_size(64, 100), [(1, 1, 5_000)], [1], id="too large by itself: alone"),
+        pytest.param(
+            new_size(64, 50_000, bytes_max=1_000),
+            [(64, 64, 64, 64_000), (1, 1, 1, 5_000), (1, 1, 1, 100)],
+            [1, 1, 10],
+            id="too many bytes are foreseen however few the operations",
+        ),
+        pytest.param(new_size(64, 100, bytes_max=1_000), [(10, 10, 20, 500)], [20], id="fewer by bytes"),
+        pytest.param(new_size(64, 100, bytes_max=1_000), [(10, 10, 50, 200)], [20], id="fewer by operations"),
+        pytest.param(new_size(64, 100), [(2, 2, 100), (2, 2, 0)], [2, 2], id="no operations say nothing"),
+        pytest.param(new_size(1, 50_000), [(1, 1, 1), (1, 1, 0)], [1, 1], id="one in flight stays one"),
+    ],
+)
+def test_the_next_group_follows_from_those_before(size, groups, found):
+    assert limits(size, *groups) == found
 
 
 def test_a_refused_group_is_tried_one_by_one_and_grows_again_once_one_went_through():
     size = new_size(64, 50_000)
+    assert size.limit() == 64
     size.one_by_one()
     assert size.limit() == 1
     assert limits(size, (1, 1, 0), (2, 2, 0)) == [2, 4]
-
-
-def test_groups_over_the_operation_limit_are_foreseen():
-    assert limits(new_size(64, 50_000), (4, 4, 10_000)) == [20]
-    assert limits(new_size(64, 50_000), (64, 64, 64)) == [64]
-
-
-def test_a_transaction_over_the_limit_by_itself_still_goes_alone():
-    assert limits(new_size(64, 100), (1, 1, 5_000)) == [1]
-
-
-def test_groups_of_too_many_bytes_are_foreseen_however_few_their_operations():
-    size = new_size(64, 50_000, bytes_max=1_000)
-    assert limits(size, (64, 64, 64, 64_000), (1, 1, 1, 5_000), (1, 1, 1, 100)) == [1, 1, 10]
-
-
-def test_the_smaller_of_both_predictions_counts():
-    assert limits(new_size(64, 100, bytes_max=1_000), (10, 10, 20, 500)) == [20]
-    assert limits(new_size(64, 100, bytes_max=1_000), (10, 10, 50, 200)) == [20]
-
-
-def test_a_group_without_operations_says_nothing_about_the_next():
-    assert limits(new_size(64, 100), (2, 2, 100), (2, 2, 0)) == [2, 2]
-
-
-def test_one_in_flight_stays_one():
-    assert limits(new_size(1, 50_000), (1, 1, 1), (1, 1, 0)) == [1, 1]
 
 
 def timed(size, *calls):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -14,7 +12,6 @@ from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state import HashState, SetState, ValueState
 from state.commits.packed_writes import unpacked
-from state.errors import TopologyError
 from state.kinds import session
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox
@@ -165,9 +162,3 @@ def test_members_of_sets_are_prefetched_as_well():
     assert [name for name, _ in store.asked] == ["seen"]
     assert not any(result.failure for result in results)
     assert set(left["seen"]) == {1, 3, 4}
-
-
-@pytest.mark.parametrize("names", [(), ("",), (3,)], ids=["none", "empty", "a number"])
-def test_prefetch_wants_names_of_tuple_fields(names):
-    with pytest.raises(TopologyError, match="give the names of the tuple fields"):
-        HashState("h").prefetch(*names)

@@ -26,33 +26,25 @@ def importing(name: str, first_on_path: Path) -> subprocess.CompletedProcess[str
     )
 
 
-def assert_named(other: Path, done: subprocess.CompletedProcess[str], name: str = "state") -> None:
+@pytest.mark.parametrize(
+    ("imported", "file", "name"),
+    [
+        *((imported, "state.py", "state") for imported in IMPORTED),
+        ("coordinator", "state/__init__.py", "state"),
+        ("coordinated_bolt", "committers.py", "committers"),
+        ("coordinated_bolt", "coordinator.py", "coordinator"),
+    ],
+)
+def test_another_module_with_the_name_of_one_of_our_packages_is_named(tmp_path, imported, file, name):
+    other = tmp_path / file
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("OURS = False\n", encoding="utf-8")
+    done = importing(imported, tmp_path)
     assert done.returncode == 1
     sentence = done.stderr.rstrip().splitlines()[-1]
-    assert sentence.startswith(f"ImportError: import {name} finds {other}")
+    assert sentence.startswith(f"ImportError: import {name} finds {tmp_path / file.partition('/')[0]}")
     assert f"not txbatch's own package in {REPOSITORY / name}" in sentence
     assert sentence.endswith("rename it, or remove its folder from sys.path and PYTHONPATH")
-
-
-@pytest.mark.parametrize("imported", IMPORTED)
-def test_another_module_called_state_is_named_whichever_package_is_imported(tmp_path, imported):
-    other = tmp_path / "state.py"
-    other.write_text("OURS = False\n", encoding="utf-8")
-    assert_named(other, importing(imported, tmp_path))
-
-
-@pytest.mark.parametrize("name", ["committers", "coordinator"])
-def test_a_script_of_ones_own_with_the_name_of_another_package_is_named_too(tmp_path, name):
-    other = tmp_path / f"{name}.py"
-    other.write_text("OURS = False\n", encoding="utf-8")
-    assert_named(other, importing("coordinated_bolt", tmp_path), name)
-
-
-def test_another_package_called_state_is_named(tmp_path):
-    other = tmp_path / "state"
-    other.mkdir()
-    (other / "__init__.py").write_text("OURS = False\n", encoding="utf-8")
-    assert_named(other, importing("coordinator", tmp_path))
 
 
 def test_a_folder_called_state_gives_way_to_the_package_further_down_the_path(tmp_path):

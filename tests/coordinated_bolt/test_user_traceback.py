@@ -10,7 +10,6 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt, IBatchBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.streams.tuples import Tuple, shortened
 from coordinated_bolt.user_failure import failure_of
 from coordinated_bolt.user_traceback import user_traceback
 from state import HashState
@@ -121,15 +120,6 @@ def test_a_failed_exception_is_one_bounded_line():
 
     assert failure.text.startswith("FailedException: later\\ntxbatch: done \\x1b[31mxxx")
     assert len(failure.text) < 1_100
-
-
-def test_a_tuple_whose_value_draws_is_shown_as_text():
-    class Red:
-        def __repr__(self):
-            return "\x1b[31mred\n"
-
-    origin = origin_of(wire(RecordingBolt()), attempt(1))
-    assert shortened(Tuple([Red()], origin)) == "Tuple(source/default: value=\\x1b[31mred\\n)"
 
 
 def test_only_the_users_frames_are_told(monkeypatch):

@@ -257,14 +257,6 @@ def test_without_ackers_batches_are_complete_by_counting_all_the_same(seed):
         assert sorted(run.acked("spout")) == sorted(REQUESTS)  # nothing is tracked: acked at once
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_several_ackers_share_the_requests(seed):
-    with cluster(seed=seed, receive_capacity=1 + seed % 3) as local:
-        run = local.submit(square_builder(REQUESTS, ackers=3).build())
-        run.run_until_idle()
-        assert sorted(run.acked("spout")) == sorted(REQUESTS)
-
-
 @pytest.mark.case(id="P-09")
 def test_a_task_keeps_a_batch_for_longer_than_the_spout_waits_for_it():
     with cluster() as local:

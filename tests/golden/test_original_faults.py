@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinator.testing.cluster.cluster import LocalCluster
@@ -20,7 +19,8 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from state import HashState
 from state.errors import FailedException, FencedError, ReplayLimitError
-from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, origin_of, wire
+from tests.support.tasks.one_task import OneTask
+from tests.support.tasks.wirings import RecordingBolt, attempt
 from tests.support.topologies.components import Lines, Pass
 
 TRANSACTIONS, TUPLES = 4, 5
@@ -37,9 +37,6 @@ class Life:
 
 @pytest.fixture(autouse=True)
 def fresh():
-    for counts in (Life.prepared, Life.cleaned_up, Life.failing):
-        counts.clear()
-    yield
     for counts in (Life.prepared, Life.cleaned_up, Life.failing):
         counts.clear()
 
@@ -136,42 +133,27 @@ def test_a_batch_that_lost_a_frame_never_succeeds_and_its_replay_counts_once(see
 
 
 @pytest.mark.case(id="P-09")
+@pytest.mark.parametrize(("passed_s", "replays"), [(9.9, 0), (10.1, 1)], ids=["of 10 seconds", "given up"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_batch_is_kept_as_long_as_the_coordinator_waits_for_it(seed):
+def test_a_batch_is_kept_as_long_as_the_coordinator_waits_for_it_and_counts_once(seed, passed_s, replays):
     with LocalCluster(seed=seed) as cluster:
         run = cluster.submit(straight(), options=RunOptions(max_spout_pending=1))
         for _ in range(15):
             run.tick()
-        run.advance_time(9.9)  # of 10
-        assert run.run_until_idle().attempts == TRANSACTIONS
-        assert run.state("counts") == exact()
-
-
-@pytest.mark.case(id="P-09")
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(seed):
-    with LocalCluster(seed=seed) as cluster:
-        run = cluster.submit(straight(), options=RunOptions(max_spout_pending=1))
-        for _ in range(15):
-            run.tick()
-        run.advance_time(10.1)
-        assert run.run_until_idle().attempts == TRANSACTIONS + 1
+        run.advance_time(passed_s)
+        assert run.run_until_idle().attempts == TRANSACTIONS + replays
         assert run.state("counts") == exact()
 
 
 @pytest.mark.case(id="P-09")
 def test_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
-    wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().carrier))
-    slow = attempt(1)
-    bolt.on(slow, [RegularTuples([(origin_of(wiring, slow), [["a"]])])])
+    task, slow = OneTask(RecordingBolt(), targets=(21,)), attempt(1)
+    task.regular(1, "a", of=slow)
     for txid in range(2, 500):
-        quick = attempt(txid)
-        bolt.on(quick, [CoordTuples.of(1, 0)])
-        assert bolt.end(quick).failure is None
-    bolt.on(slow, [CoordTuples.of(1, 1)])
-    assert bolt.is_finished(slow)
-    assert bolt.end(slow).failure is None
+        assert task.finish(0, of=attempt(txid)).failure is None
+    task.coord(1, 1, of=slow)
+    assert task.bolt.is_finished(slow)
+    assert task.end(slow).failure is None
 
 
 @pytest.mark.case(id="P-10")

@@ -6,9 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.spouts.opaque import (
-    OpaquePartitionedEmitter,
-)
+from coordinator.spouts.opaque import OpaquePartitionedEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.testing.cluster.cluster import LocalCluster

@@ -23,10 +23,6 @@ def reached_in_packages() -> list[str]:
     return [ast.literal_eval(call.args[0]) for call in calls]
 
 
-def test_without_a_visit_nothing_happens():
-    reached("commit.sending")
-
-
 def test_a_visit_is_told_of_every_point_in_order():
     told: list[str] = []
     with installed(told.append):
@@ -53,7 +49,7 @@ def test_the_visit_before_is_installed_again_however_a_block_ends():
     assert outer == ["commit.sending"]
 
 
-def test_a_visit_can_be_removed():
+def test_a_visit_can_be_removed_and_without_one_nothing_happens():
     told: list[str] = []
     install(told.append)
     install(None)

@@ -60,7 +60,3 @@ def test_a_class_without_a_trouble_of_its_own_has_that_of_its_base() -> None:
 def test_a_drop_and_a_takeover_are_two_troubles() -> None:
     assert errors.FencedError("words").trouble is Trouble.FENCED
     assert errors.FencedError("words", was_dropped=True).trouble is Trouble.DROPPED
-
-
-def test_a_trouble_is_explained_by_a_command() -> None:
-    assert Trouble.FENCED.command == "txbatch explain fenced"

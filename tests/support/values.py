@@ -23,6 +23,25 @@ values = st.recursive(
 )
 
 
+class Number:
+    """An integer to `operator.index` and equal to nothing but itself, as NumPy's integers may be."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
+def mutables(value):
+    """Everything in a value that could be changed."""
+    found = [value] if isinstance(value, (list, dict, set)) else []
+    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    if isinstance(value, (list, dict, tuple)):
+        found += [part for item in inner for part in mutables(item)]
+    return found
+
+
 def nested(depth):
     value: tuple[object, ...] = ()
     for _ in range(depth - 1):

@@ -62,25 +62,6 @@ def test_a_tuple_on_a_stream_nobody_hears_goes_nowhere_and_is_counted_as_emitted
     assert contents(sent) == {21: [], 22: [], 23: []}
 
 
-@pytest.mark.parametrize("values", [[], ["k"], ["k", 1, 2], "ab", b"ab", 5, None], ids=shown)
-@pytest.mark.parametrize(
-    "emit",
-    [
-        lambda collector, values: collector.emit(values, "pairs"),
-        lambda collector, values: collector.emit_all([["k", 1], values], "pairs"),
-        lambda collector, values: collector.emit_direct(21, values, "orders"),
-    ],
-    ids=["emit", "emit_all", "emit_direct"],
-)
-def test_a_tuple_that_does_not_fit_its_stream_is_refused(emit, values):
-    collector, _, sent = make(ONE)
-    message = r"component 'bolt' emitted .* which takes a list of 2 values: 'key', 'value'"
-    with pytest.raises(ValueError, match=message):
-        emit(collector, values)
-    assert sent == []
-    assert collector.emitted_count == 0
-
-
 def test_an_undeclared_stream_is_refused_with_the_declared_ones():
     collector, _, _ = make(ONE)
     with pytest.raises(
@@ -118,13 +99,6 @@ def test_values_are_copied_when_they_are_emitted():
     row[1] = 2
     box.close()
     assert contents(sent) == {21: [[0, [["k", 1], ["k", 1]]]]}
-
-
-def test_rows_of_a_dictionary_may_be_emitted_as_they_are():
-    collector, box, sent = make(Subscriber("one", (21,), GlobalGrouping()))
-    collector.emit_all({"a": 1, "b": 2}.items(), "pairs")
-    box.close()
-    assert contents(sent) == {21: [[0, [["a", 1], ["b", 2]]]]}
 
 
 def test_random_choices_depend_on_attempt_and_task_and_are_made_again_alike():

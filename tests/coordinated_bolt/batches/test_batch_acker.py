@@ -152,19 +152,19 @@ def test_a_repeated_report_is_a_failure_however_often_it_comes(task_id, times, r
     assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "reported more than once")
 
 
-def test_lost_metadata_leaves_the_tree_open():
-    assert story(with_cuts(reports(), {})) == OPEN
-
-
 @pytest.mark.parametrize(
-    "cuts", [{"partition.0": [7, [0, 18]]}, {"partition.1": [7, [0, 17]]}, {"partition.0": [8, [0, 17]]}], ids=str
+    ("cuts", "sender"),
+    [
+        ({}, EMITTER),
+        ({"partition.0": (7, [0, 18])}, EMITTER),
+        ({"partition.1": (7, [0, 17])}, EMITTER),
+        ({"partition.0": (8, [0, 17])}, EMITTER),
+        ({"partition.0": (7, [0, 17])}, LEFT),
+    ],
+    ids=["lost", "another cut", "another partition", "cut from elsewhere", "of another task"],
 )
-def test_altered_metadata_leaves_the_tree_open(cuts):
-    assert story(with_cuts(reports(), cuts)) == OPEN
-
-
-def test_metadata_of_another_task_leaves_the_tree_open():
-    assert story(with_cuts(reports(), {"partition.0": (7, [0, 17])}, sender=LEFT)) == OPEN
+def test_lost_or_altered_metadata_leaves_the_tree_open(cuts, sender):
+    assert story(with_cuts(reports(), cuts, sender)) == OPEN
 
 
 def test_metadata_of_another_attempt_leaves_both_trees_open():
@@ -277,12 +277,9 @@ def test_reports_on_many_attempts_are_read_place_by_place():
 def test_a_tree_that_passes_through_zero_before_all_have_reported_still_closes():
     """What was not emitted to anybody has no edge, so the tree may look closed while others still report."""
     edge = init()[A]
-    given = {
-        EMITTER: result(EMITTER, edge),
-        LEFT: result(LEFT, E13),
-        RIGHT: result(RIGHT, E13),
-    }
-    assert judge(reports(given=given, metadata={}))[A].failure is None
+    given = {EMITTER: result(EMITTER, edge), LEFT: result(LEFT, E13), RIGHT: result(RIGHT, E13)}
+    outcome = judge(reports(given=given, metadata={}))[A]
+    assert (outcome.failure, outcome.residue) == (None, 0)
 
 
 @pytest.mark.parametrize("field", range(2))
@@ -297,15 +294,12 @@ def test_altered_edges_leave_the_tree_open_or_the_residue_wrong(field):
     assert outcome.failure is not None or outcome.residue == E19 ^ E29 ^ E39 ^ 4
 
 
-def test_a_reader_that_read_something_else_leaves_the_tree_open():
+@pytest.mark.parametrize(
+    ("task_id", "edges"), [(RIGHT, E13 ^ 1), (EMITTER, batch_edge(A, EMITTER, b"other metadata") ^ E12 ^ E13)]
+)
+def test_a_task_that_read_something_else_leaves_the_tree_open(task_id, edges):
     given = results()
-    given[RIGHT] = replace(given[RIGHT], edges=E13 ^ 1)
-    assert story(reports(given=given)) == OPEN
-
-
-def test_another_batch_tuple_than_the_drivers_leaves_the_tree_open():
-    given = results()
-    given[EMITTER] = replace(given[EMITTER], edges=batch_edge(A, EMITTER, b"other metadata") ^ E12 ^ E13)
+    given[task_id] = replace(given[task_id], edges=edges)
     assert story(reports(given=given)) == OPEN
 
 
@@ -323,31 +317,9 @@ def test_the_most_telling_failure_is_reported_in_any_order(order, kinds):
     assert story(reports(given=given))[::3] == (telling, telling.name)
 
 
-def test_of_equal_failures_the_first_is_reported():
-    given = results() | {LEFT: failing(FailureKind.FAILED, "left"), RIGHT: failing(FailureKind.FAILED, "right")}
-    assert story(reports(given=given))[3] == "left"
-
-
 def test_a_tasks_own_failure_is_reported_rather_than_the_open_tree():
     given = results() | {LEFT: failing(FailureKind.FAILED, "try again")}
     assert story(reports(given=given)) == (FailureKind.FAILED, "split", 0, "try again")
-
-
-def test_a_failure_sticks_though_the_tree_closes():
-    given = results()
-    given[LEFT] = replace(given[LEFT], failure=Failure(FailureKind.FAILED, "split", 0, "no"))
-    assert story(reports(given=given)) == (FailureKind.FAILED, "split", 0, "no")
-
-
-def test_without_commit_tasks_there_is_no_residue():
-    edge = init()[A]
-    given = {
-        EMITTER: result(EMITTER, edge, E12, E13),
-        LEFT: result(LEFT, E12),
-        RIGHT: result(RIGHT, E13),
-    }
-    outcome = judge(reports(given=given, metadata={}))[A]
-    assert (outcome.failure, outcome.residue) == (None, 0)
 
 
 def test_reports_of_other_attempts_are_ignored():

@@ -144,12 +144,10 @@ def test_a_failure_names_its_component_and_the_tuple_and_those_after_it_miss_a_r
     _, results = chain.run(1, "x")
     assert results["a"].failure is None
     failure = results["b"].failure
-    assert failure is not None
     assert (failure.kind, failure.component_id, failure.task_index) == (FailureKind.USER, "b", 0)
     assert "ValueError: no such line" in failure.text
     assert failure.tuple_text == "Tuple(a/default: line='x>a', number=0)"
     below = results["c"].failure
-    assert below is not None
     assert (below.kind, below.text) == (FailureKind.INCOMPLETE, "task 3 sent 0 tuples and no report")
 
 

@@ -8,42 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, IdTuple, RegularTuples
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.batch_bolts import FinishedCallback, TimeoutCallback
-from coordinated_bolt.transport.frames import FrameKind
-from state.codec import unpack
 from state.errors import BadInputError, FailedException, SourceError, StateRefusedError, StateUnreachableError
-from tests.support.case_names import shown
-from tests.support.tasks.wirings import Calls, RecordingBolt, Sent, attempt, origin_of, wire
-
-A = attempt(1)
+from tests.support.tasks.one_task import A, OneTask
+from tests.support.tasks.wirings import Calls, RecordingBolt, attempt
 
 
-class Task:
-    """One coordinated bolt and what it has sent."""
-
-    def __init__(self, raising=None, *, upstream=(1, 2), targets=(21, 22), needs_id=False, bolt=None):
-        self.wiring = wire(
-            bolt or RecordingBolt(raising), upstream=upstream, targets=targets, needs_id=needs_id, component_id="bolt"
-        )
-        self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, self.wiring.outboxes(self.sent.carrier))
-
-    def regular(self, source, *values, of=A):
-        self.bolt.on(of, [RegularTuples([(origin_of(self.wiring, of, source), [[value] for value in values])])])
-
-    def coord(self, source, tuple_count, of=A):
-        self.bolt.on(of, [CoordTuples.of(source, tuple_count)])
-
-    def id(self, of=A):
-        self.bolt.on(of, [IdTuple()])
-
-    def end(self, of=A):
-        return self.bolt.end(of)
-
-    def reports(self):
-        return [(f.target, unpack(f.payload)) for f in self.sent if f.kind is FrameKind.COORD]
+def task_of(raising=None, *, upstream=(1,), targets=(21, 22), needs_id=False, bolt=None):
+    return OneTask(bolt or RecordingBolt(raising), upstream=upstream, targets=targets, needs_id=needs_id)
 
 
 def names():
@@ -51,7 +24,7 @@ def names():
 
 
 def test_finishing_tells_every_task_downstream_how_many_tuples_it_was_sent():
-    task = Task()
+    task = task_of(upstream=(1, 2))
     task.regular(1, "a", "b", "c")
     task.coord(1, 3)
     assert task.reports() == []
@@ -64,38 +37,9 @@ def test_finishing_tells_every_task_downstream_how_many_tuples_it_was_sent():
     assert finished.counters == {"finished": 1}
 
 
-def test_a_task_without_tuples_finishes_and_reports_zero_to_everyone():
-    task = Task()
-    task.coord(1, 0)
-    task.coord(2, 0)
-    assert task.reports() == [(21, 0), (22, 0)]
-    assert task.end().failure is None
-    assert names() == ["prepare", "finish_batch", "cleanup"]
-
-
-def test_count_before_tuples_finishes_with_the_last_tuple():
-    task = Task()
-    task.coord(2, 0)
-    task.coord(1, 2)
-    task.regular(1, "a")
-    assert "finish_batch" not in names()
-    task.regular(1, "b")
-    assert names() == ["execute", "finish_batch"]
-
-
-def test_a_committer_finishes_with_its_id_only():
-    task = Task(needs_id=True)
-    task.coord(1, 0)
-    task.coord(2, 0)
-    assert names() == []
-    task.id()
-    assert names() == ["prepare", "finish_batch"]
-    assert task.end().failure is None
-
-
 @pytest.mark.case(id="P-02")
 def test_an_id_is_not_a_tuple_and_starts_no_second_round():
-    task = Task(needs_id=True)
+    task = task_of(upstream=(1, 2), needs_id=True)
     task.id()
     task.coord(1, 0)
     task.coord(2, 0)
@@ -106,7 +50,7 @@ def test_an_id_is_not_a_tuple_and_starts_no_second_round():
 
 @pytest.mark.case(id="P-03")
 def test_a_committer_that_failed_in_the_processing_phase_does_not_finish_with_its_id():
-    task = Task({"execute": FailedException("not this one")}, needs_id=True)
+    task = task_of({"execute": FailedException("not this one")}, upstream=(1, 2), needs_id=True)
     task.regular(1, "a")
     task.coord(1, 1)
     task.coord(2, 0)
@@ -121,7 +65,7 @@ def test_a_committer_that_failed_in_the_processing_phase_does_not_finish_with_it
 @pytest.mark.case(id="P-11")
 @pytest.mark.parametrize("last", ["regular", "coord", "id"])
 def test_the_batch_is_finished_with_whichever_event_comes_last(last):
-    task = Task(needs_id=True)
+    task = task_of(upstream=(1, 2), needs_id=True)
     events = {"regular": lambda: task.regular(1, "a"), "coord": lambda: task.coord(1, 1), "id": task.id}
     task.coord(2, 0)
     for name in events.keys() - {last}:
@@ -133,7 +77,7 @@ def test_the_batch_is_finished_with_whichever_event_comes_last(last):
 
 @pytest.mark.case(id="P-15")
 def test_attempts_of_one_txid_have_instances_of_their_own():
-    task = Task(upstream=(1,))
+    task = task_of()
     old, new = attempt(7, 1), attempt(7, 2)
     task.regular(1, "old", of=old)
     task.regular(1, "new", of=new)
@@ -145,31 +89,13 @@ def test_attempts_of_one_txid_have_instances_of_their_own():
 
 
 def test_after_a_failure_nothing_more_is_executed():
-    task = Task({"execute:b": FailedException("no")})
+    task = task_of({"execute:b": FailedException("no")}, upstream=(1, 2))
     task.regular(1, "a", "b", "c")
     task.regular(2, "d")
     task.coord(1, 3)
     task.coord(2, 1)
     assert task.end().failure is not None
     assert [call for call in Calls.take() if call[0] == "execute"] == [("execute", "1", "a"), ("execute", "1", "b")]
-
-
-def test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt():
-    task = Task(upstream=(1,))
-    task.coord(1, 0)
-    task.regular(1, "too late")
-    failure = task.end().failure
-    assert failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 0 tuples, 1 arrived")
-    assert names() == ["prepare", "finish_batch", "cleanup"]
-
-
-def test_an_unlike_report_after_the_batch_was_finished_fails_it():
-    task = Task(upstream=(1,))
-    task.coord(1, 0)
-    task.coord(1, 4)
-    finished = task.end()
-    assert finished.failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 reported 0 tuples first, then 4")
-    assert finished.edges == 0
 
 
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup"])
@@ -187,116 +113,52 @@ def test_an_unlike_report_after_the_batch_was_finished_fails_it():
     ids=lambda part: getattr(part, "name", type(part).__name__),
 )
 def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(where, error, kind):
-    task = Task({where: error}, upstream=(1,))
+    task = task_of({where: error})
     task.regular(1, "a")
-    task.coord(1, 1)
-    finished = task.end()
-    assert finished.failure is not None
+    finished = task.finish(1)
     assert finished.failure.kind is kind
     assert str(error) in finished.failure.text
     assert finished.edges == 0
     assert finished.failure.halts() == (kind not in (FailureKind.FAILED, FailureKind.UNANSWERED))
+    assert bool(finished.failure.tuple_text) is (where == "execute")
 
 
 @pytest.mark.case(id="P-17")
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup", "nothing"])
 def test_cleanup_is_always_called_last_and_once(where):
-    task = Task({where: ValueError("mine")}, upstream=(1,))
+    task = task_of({where: ValueError("mine")})
     task.regular(1, "a")
-    task.coord(1, 1)
-    task.end()
+    task.finish(1)
     called = names()
     assert called[-1] == "cleanup"
     assert called.count("cleanup") == 1
 
 
-def test_an_attempt_that_ends_unfinished_is_cleaned_up_too():
-    task = Task(upstream=(1,))
-    task.regular(1, "a")
-    assert task.end().failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 1 tuple and no report")
-    assert names() == ["prepare", "execute", "cleanup"]
-
-
-def test_a_cleanup_that_raises_does_not_hide_why_the_attempt_failed():
-    task = Task({"execute": FailedException("the reason"), "cleanup": ValueError("mine")}, upstream=(1,))
-    task.regular(1, "a")
-    failure = task.end().failure
-    assert failure is not None
-    assert failure.text == "FailedException: the reason"
-
-
 def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
-    task = Task({"execute:b": ValueError("not a number: b")}, upstream=(1,))
+    task = task_of({"execute:b": ValueError("not a number: b")})
     task.regular(1, "a", "b")
-    task.coord(1, 2)
-    failure = task.end().failure
-    assert failure is not None
+    failure = task.finish(2).failure
     assert failure.tuple_text == "Tuple(source/default: value='b')"
     assert failure.text.startswith("Traceback (most recent call last):\n")
     assert 'raise self.raising[f"execute:{tup[0]}"]' in failure.text
     assert failure.text.endswith("ValueError: not a number: b\n")
 
 
-@pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=shown)
-@pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuple and no report"), (3, "3 tuples, 1 arrived")])
-def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
+@pytest.mark.parametrize(
+    ("reported", "story"),
+    [([], "1 tuple and no report"), ([3], "3 tuples, 1 arrived"), ([0], "0 tuples, 1 arrived")],
+    ids=["no report", "deficit", "surplus"],
+)
+def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(reported, story):
     """As downstream of a task that raised a FailedException halfway: what follows from half a batch is not a bug."""
-    task = Task({"execute": error}, upstream=(1,))
+    task = task_of({"execute": ValueError("mine")})
     task.regular(1, "a")
-    if tuple_count is not None:
+    for tuple_count in reported:
         task.coord(1, tuple_count)
     failure = task.end().failure
-    assert failure is not None
     assert failure.kind is FailureKind.INCOMPLETE
-    assert failure.text.startswith(f"task 1 sent {story}; given these tuples, the bolt raised: ")
-    assert str(error) in failure.text
-
-
-def test_what_a_bolt_raises_on_a_batch_with_a_surplus_is_replayed_and_does_not_halt():
-    task = Task({"execute:b": ValueError("seen before")}, upstream=(1,))
-    task.regular(1, "a", "b")
-    task.regular(1, "b")
-    task.coord(1, 2)
-    failure = task.end().failure
-    assert failure is not None
-    assert failure.kind is FailureKind.INCOMPLETE
-    assert failure.text.startswith("task 1 sent 2 tuples, 3 arrived; given these tuples, the bolt raised: Traceback")
-
-
-def test_a_failed_exception_on_an_incomplete_batch_stays_what_it_is():
-    task = Task({"execute": FailedException("later")}, upstream=(1,))
-    task.regular(1, "a")
-    failure = task.end().failure
-    assert failure is not None
-    assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: later")
-
-
-def test_an_exception_in_finish_batch_names_no_tuple():
-    task = Task({"finish_batch": ValueError("mine")}, upstream=(1,))
-    task.regular(1, "a")
-    task.coord(1, 1)
-    failure = task.end().failure
-    assert failure is not None
-    assert failure.tuple_text == ""
-
-
-class EmitsAnObject(RecordingBolt):
-    """Emits what no codec packs."""
-
-    def execute(self, tup):
-        self.collector.emit([object()])
-
-
-def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
-    task = Task(bolt=EmitsAnObject(), upstream=(1,))
-    task.regular(1, "a")
-    task.coord(1, 1)
-    finished = task.end()
-    assert finished.failure is not None
-    assert finished.failure.kind is FailureKind.USER
-    assert "cannot be sent or stored" in finished.failure.text
-    assert "of type builtins.object" in finished.failure.text
-    assert finished.edges == 0
+    assert failure.text.startswith(f"task 1 sent {story}; given these tuples, the bolt raised: Traceback")
+    assert "ValueError: mine" in failure.text
 
 
 class EmitsTooLate(RecordingBolt):
@@ -307,17 +169,15 @@ class EmitsTooLate(RecordingBolt):
 
 
 def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
-    task = Task(bolt=EmitsTooLate(), upstream=(1,))
-    task.coord(1, 0)
-    failure = task.end().failure
-    assert failure is not None
+    task = task_of(bolt=EmitsTooLate())
+    failure = task.finish(0).failure
     assert failure.kind is FailureKind.USER
     assert "a tuple was emitted after finish_batch had returned" in failure.text
 
 
 @pytest.mark.case(id="P-10")
 def test_an_ended_attempt_leaves_nothing_behind():
-    task = Task(upstream=(1,))
+    task = task_of()
     for one in (attempt(1), attempt(2)):
         task.regular(1, "a", of=one)
         task.end(one)
@@ -327,12 +187,11 @@ def test_an_ended_attempt_leaves_nothing_behind():
 
 
 def test_the_engine_may_fail_an_attempt_before_anything_else():
-    task = Task(upstream=(1,))
+    task = task_of()
     damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 from task 1 cannot be read")
     task.bolt.on(A, [damaged])
     task.regular(1, "a")
-    task.coord(1, 1)
-    assert task.end().failure == damaged
+    assert task.finish(1).failure == damaged
     assert names() == []
 
 
@@ -359,7 +218,7 @@ def histories(draw):
 def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
     events, needs_id, fault = history
     Calls.take()
-    task = Task(needs_id=needs_id)
+    task = task_of(upstream=(1, 2), needs_id=needs_id)
     finished_after = None
     for place, (name, *arguments) in enumerate(events):
         getattr(task, name)(*arguments)
@@ -380,7 +239,6 @@ def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
         assert [target for target, _ in task.reports()] == [21, 22]
         assert sum(count for _, count in task.reports()) == done.count("execute")
     else:
-        assert finished.failure is not None
         assert finished.failure.kind is FailureKind.INCOMPLETE
         assert finished.edges == 0
 
@@ -398,10 +256,9 @@ class Told(RecordingBolt, FinishedCallback, TimeoutCallback):
 
 
 def test_finished_id_comes_after_finish_batch_and_may_still_emit():
-    task = Task(upstream=(1,), bolt=Told())
+    task = task_of(bolt=Told())
     task.regular(1, "a")
-    task.coord(1, 1)
-    assert task.end().failure is None
+    assert task.finish(1).failure is None
     assert names() == ["prepare", "execute", "finish_batch", "finished_id", "cleanup"]
     assert sorted(task.reports()) == [(21, 1), (22, 1)]
 
@@ -416,18 +273,16 @@ def test_finished_id_comes_after_finish_batch_and_may_still_emit():
     ],
 )
 def test_an_attempt_that_failed_is_told_once_before_the_cleanup_whatever_failed_it(where, seen):
-    task = Task(upstream=(1,), bolt=Told({where: FailedException("no")}))
+    task = task_of(bolt=Told({where: FailedException("no")}))
     task.regular(1, "a")
-    task.coord(1, 1)
-    failure = task.end().failure
-    assert failure is not None
+    failure = task.finish(1).failure
     assert failure.text == "FailedException: no"
     assert names() == seen
 
 
 @pytest.mark.parametrize("given", [(), (1,), (1, 1)], ids=["nothing reported", "deficit", "unlike reports"])
 def test_an_attempt_that_stays_incomplete_is_told(given):
-    task = Task(upstream=(1,), bolt=Told())
+    task = task_of(bolt=Told())
     task.regular(1, "a", "b")
     for tuple_count, _ in enumerate(given, start=3):
         task.coord(1, tuple_count)
@@ -435,21 +290,21 @@ def test_an_attempt_that_stays_incomplete_is_told(given):
     assert names() == ["prepare", "execute", "execute", "timeout_id", "cleanup"]
 
 
-def test_what_timeout_id_raises_hides_neither_the_failure_nor_the_cleanup():
-    task = Task(upstream=(1,), bolt=Told({"execute": FailedException("first"), "timeout_id": ValueError("second")}))
+@pytest.mark.parametrize("later", ["timeout_id", "cleanup"])
+def test_what_is_raised_after_the_failure_hides_neither_it_nor_the_cleanup(later):
+    task = task_of(bolt=Told({"execute": FailedException("first"), later: ValueError("second")}))
     task.regular(1, "a")
     assert task.end().failure.text == "FailedException: first"
     assert names() == ["prepare", "execute", "timeout_id", "cleanup"]
 
 
 def test_a_cleanup_that_fails_the_attempt_comes_too_late_to_be_told():
-    task = Task(upstream=(1,), bolt=Told({"cleanup": FailedException("late")}))
-    task.coord(1, 0)
-    assert task.end().failure.text == "FailedException: late"
+    task = task_of(bolt=Told({"cleanup": FailedException("late")}))
+    assert task.finish(0).failure.text == "FailedException: late"
     assert names() == ["prepare", "finish_batch", "finished_id", "cleanup"]
 
 
 def test_no_bolt_is_made_only_to_be_told_of_an_attempt_nothing_came_of():
-    task = Task(upstream=(1,), bolt=Told())
+    task = task_of(bolt=Told())
     assert task.end().failure.kind is FailureKind.INCOMPLETE
     assert names() == []

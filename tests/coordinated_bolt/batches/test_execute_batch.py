@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
+from itertools import count
 from typing import Any, ClassVar
 
 import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
+from coordinated_bolt.batches.coordinated_bolt import CoordTuples, RegularTuples
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import FailureKind
@@ -20,9 +20,9 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
 from state.errors import FailedException
 from tests.support.case_names import shown
-from tests.support.tasks.wirings import attempt, origin_of, output, wire
+from tests.support.tasks.one_task import A, OneTask
+from tests.support.tasks.wirings import origin_of, wire
 
-A = attempt(1)
 SEEN: list[Any] = []
 
 
@@ -48,6 +48,27 @@ class TakingBoth(BaseBatchBolt):
 class TakingTuplesAgain(Taking):
     def execute(self, tup):
         SEEN.append(("tuple", tup.values))
+
+
+class Failing(BaseBatchBolt):
+    def execute_batch(self, batch):
+        raise FailedException("not now")
+
+
+class Noting(ITaskHook):
+    def execute(self, info):
+        SEEN.append((info.tup.values, info.latency_ns))
+
+
+class Emptying(BaseBatchBolt):
+    """Changes what it is given."""
+
+    def prepare(self, conf, context, collector, attempt):
+        context.add_task_hook(Noting())
+
+    def execute_batch(self, batch):
+        SEEN.append("batch")
+        batch.column(0).clear()
 
 
 class Basic(BaseBasicBolt):
@@ -78,57 +99,31 @@ def rows(request):
 
 
 class TestEitherForm:
-    def test_a_class_that_defines_execute_batch_is_given_batches(self, rows):
-        executed(Taking(), rows)
-        assert SEEN == [("batch", ROWS)]
-
-    def test_the_interface_passes_a_batch_to_execute_tuple_by_tuple(self, rows):
-        executed(TakingBoth(), rows)
-        assert SEEN == [("batch", ROWS), ("tuple", ["a"]), ("tuple", ["b"])]
-
-    def test_a_subclass_that_defines_only_execute_is_given_tuples(self, rows):
-        executed(TakingTuplesAgain(), rows)
-        assert SEEN == [("tuple", ["a"]), ("tuple", ["b"])]
+    @pytest.mark.parametrize(
+        ("bolt", "seen"),
+        [
+            (Taking(), [("batch", ROWS)]),
+            (TakingBoth(), [("batch", ROWS), ("tuple", ["a"]), ("tuple", ["b"])]),
+            (TakingTuplesAgain(), [("tuple", ["a"]), ("tuple", ["b"])]),
+        ],
+        ids=["defines execute_batch", "passes batches on to execute", "subclass that defines only execute"],
+    )
+    def test_a_bolt_is_given_what_its_class_defines(self, rows, bolt, seen):
+        executed(bolt, rows)
+        assert seen == SEEN
 
     def test_counts_of_executed_tuples_are_rows(self, rows):
-        ticks = iter(range(0, 100, 10))
-        executor, _ = executed(Taking(), rows, rows, clock=lambda: next(ticks))
+        executor, _ = executed(Taking(), rows, rows, clock=count(0, 10).__next__)
         metrics = executor.metrics(A)
         assert metrics.executed == {"source/default": 4}
         assert metrics.execute_ns == {"source/default": 20}
 
     def test_hooks_are_told_of_each_tuple_after_its_batch_as_it_was_given(self, rows):
-        class Emptying(BaseBatchBolt):
-            def prepare(self, conf, context, collector, attempt):
-                context.add_task_hook(Noting())
-
-            def execute_batch(self, batch):
-                SEEN.append("batch")
-                batch.column(0).clear()
-
-        class Noting(ITaskHook):
-            def execute(self, info):
-                SEEN.append((info.tup.values, info.latency_ns))
-
-        ticks = iter(range(0, 100, 10))
-        wiring = wire(Taking())
-        executor = BatchBoltExecutor(wiring, lambda *_: None, clock=lambda: next(ticks))  # type: ignore[arg-type]
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(pickle, "loads", lambda spec: Emptying())
-            assert executor.execute(A, [(origin_of(wiring, A), rows)]) is None
+        executed(Emptying(), rows, clock=count(0, 10).__next__)
         assert SEEN == ["batch", (["a"], 5), (["b"], 5)]
 
     def test_a_failure_names_the_batch_with_its_first_tuple(self, rows):
-        class Failing(Taking):
-            def execute_batch(self, batch):
-                raise FailedException("not now")
-
-        wiring = wire(Taking())
-        executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type]
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(pickle, "loads", lambda spec: Failing())
-            failure = executor.execute(A, [(origin_of(wiring, A), rows)])
-        assert failure is not None
+        _, (failure,) = executed(Failing(), rows)
         assert failure.kind is FailureKind.FAILED
         assert failure.tuple_text == (
             "TupleBatch(source/default: 2 tuples, the first Tuple(source/default: value='a'))"
@@ -140,15 +135,18 @@ def test_a_batch_has_at_least_one_tuple():
     assert SEEN == []
 
 
+def fed_columns(bolt, **wiring):
+    """A task that is sent both rows as columns, and their count."""
+    task = OneTask(bolt, **wiring)
+    task.bolt.on(A, [RegularTuples([(origin_of(task.wiring, A), Columns.of_rows(ROWS, 1))]), CoordTuples.of(1, 2)])
+    return task
+
+
 def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
-    frames: list[Any] = []
-    wiring = wire(Basic(), targets=(21,), streams=output((21,)))
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], SingleFrames(frames.append)))
-    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
-    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
-    assert bolt.is_finished(A)
+    task = fed_columns(Basic(), targets=(21,))
+    assert task.bolt.is_finished(A)
     assert SEEN == [("batch", ROWS)]
-    assert [frame.kind.name for frame in frames] == ["REGULAR", "COORD"]
+    assert [frame.kind.name for frame in task.sent] == ["REGULAR", "COORD"]
 
 
 def test_only_a_definition_of_the_bolts_own_counts():
@@ -173,11 +171,7 @@ class Refusing(BaseBatchBolt):
 
 
 def test_a_tuple_of_a_batch_may_be_refused():
-    wiring = wire(Refusing(), targets=(), streams={})
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], SingleFrames(lambda frame: None)))
-    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
-    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
-    finished = bolt.end(A)
+    finished = fed_columns(Refusing()).end()
     assert finished.failure is None
     assert len(finished.letters) == 1
     assert b"it is b" in finished.letters[10][0]

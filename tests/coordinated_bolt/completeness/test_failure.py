@@ -10,7 +10,7 @@ import pytest
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from coordinated_bolt.user_failure import failure_of, lasting_failure_of
-from state.codec import pack, unpack
+from state.codec import CodecError, pack, unpack
 from state.errors import (
     BadInputError,
     FailedException,
@@ -35,17 +35,13 @@ def raised(error):
 
 CASES = [
     (FailedException("later"), FailureKind.FAILED, "FailedException: later", ProtocolError),
-    (
-        StaleReadError("{t}:s", 4, 5),
-        FailureKind.UNANSWERED,
-        "StaleReadError: state '{t}:s' is at txid 5",
-        ProtocolError,
-    ),
+    (StaleReadError("s", 4, 5), FailureKind.UNANSWERED, "StaleReadError: state 's' is at txid 5", ProtocolError),
     (StateUnreachableError("no answer"), FailureKind.UNANSWERED, "StateUnreachableError: no answer", ProtocolError),
     (BadInputError("line 3 is bad"), FailureKind.RECORD, "line 3 is bad", BadInputError),
     (SourceError("file is gone"), FailureKind.SOURCE, "file is gone", SourceError),
     (StateRefusedError("wrong type"), FailureKind.STATE, "wrong type", StateRefusedError),
     (TopologyError("closed"), FailureKind.USER, "Traceback (most recent call last):\n", UserCodeError),
+    (CodecError("cannot be sent"), FailureKind.USER, "Traceback (most recent call last):\n", UserCodeError),
     (ValueError("mine"), FailureKind.USER, "Traceback (most recent call last):\n", UserCodeError),
 ]
 
@@ -135,19 +131,16 @@ def test_dropping_what_was_never_there_does_not_fail():
     assert executor.counters(attempt(1)) == {}
 
 
-def test_of_several_failures_the_one_that_explains_most_is_reported():
-    incomplete, failed, user = (
-        Failure(kind, "store", 0, "text") for kind in (FailureKind.INCOMPLETE, FailureKind.FAILED, FailureKind.USER)
+def test_of_several_failures_the_first_that_explains_most_is_reported():
+    incomplete, failed, again, user = (
+        Failure(kind, "store", task_index, "text")
+        for kind, task_index in (
+            (FailureKind.INCOMPLETE, 0),
+            (FailureKind.FAILED, 1),
+            (FailureKind.FAILED, 0),
+            (FailureKind.USER, 0),
+        )
     )
-    assert most_telling([incomplete, None, failed]) == failed
+    assert most_telling([incomplete, None, failed, again]) == failed
     assert most_telling([failed, user, incomplete]) == user
-
-
-def test_of_failures_of_one_kind_the_first_is_reported():
-    first, second = (Failure(FailureKind.FAILED, "store", task_index, "text") for task_index in (1, 0))
-    assert most_telling([None, first, second]) == first
-
-
-def test_without_a_failure_none_is_reported():
-    assert most_telling([None, None]) is None
-    assert most_telling([]) is None
+    assert most_telling([None, None]) is most_telling([]) is None

@@ -204,44 +204,11 @@ def test_a_failure_before_the_first_report_sticks():
     assert tracking.failure(A) == failure()
 
 
-@pytest.mark.case(id="P-11")
-@pytest.mark.parametrize(
-    "order",
-    [
-        [("coord", 1, 2), ("coord", 2, 0), ("id",), ("regular", 1, 2)],
-        [("coord", 1, 2), ("regular", 1, 2), ("id",), ("coord", 2, 0)],
-        [("coord", 1, 2), ("regular", 1, 2), ("coord", 2, 0), ("id",)],
-    ],
-    ids=["regular last", "coord last", "id last"],
-)
-def test_whichever_event_is_last_completes_the_batch(order):
-    assert tell_all(make(needs_id=True), *order) == [WAITING, WAITING, WAITING, COMPLETE]
-
-
-def test_the_count_may_come_before_the_tuples():
-    assert tell_all(make(upstream=(1,)), ("coord", 1, 2), ("regular", 1, 1), ("regular", 1, 1)) == [
-        WAITING,
-        WAITING,
-        COMPLETE,
-    ]
-
-
-def test_a_task_without_tuples_completes_by_reports_of_zero():
-    assert tell_all(make(), ("coord", 1, 0), ("coord", 2, 0)) == [WAITING, COMPLETE]
-
-
 def test_a_task_without_sources_is_complete_from_the_start():
     assert make(upstream=()).status(A) is COMPLETE
     committer = make(upstream=(), needs_id=True)
     assert committer.status(A) is WAITING
     assert tell(committer, ("id",)) is COMPLETE
-
-
-def test_a_missing_report_means_unknown_never_done():
-    tracking = make()
-    tell_all(tracking, ("regular", 1, 1), ("coord", 1, 1))
-    assert tracking.status(A) is WAITING
-    assert tracking.failure(A).text == "task 2 sent 0 tuples and no report"
 
 
 def test_a_report_is_compared_on_repeat_and_never_added():

@@ -17,12 +17,6 @@ def told(begun, acked):
     return [*trees.complete(dict(begun))]
 
 
-def test_a_tree_is_complete_once_its_edges_cancel_and_not_before():
-    assert told([(7, 1)], []) == []
-    assert told([(7, 1)], [(7, 1 ^ 4)]) == []
-    assert told([(7, 1)], [(7, 1 ^ 4), (7, 4)]) == [7]
-
-
 def test_a_root_nobody_hears_of_is_complete_at_once_and_one_that_never_began_never_is():
     assert told([(7, 0)], []) == [7]
     assert told([], [(7, 4), (7, 4)]) == []

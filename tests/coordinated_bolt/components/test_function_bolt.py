@@ -68,14 +68,17 @@ def test_a_function_that_is_annotated_with_a_record_class_gets_its_objects():
     assert [*split_records(Line("a b"))] == ["a", "b"]
 
 
-def test_a_function_annotated_with_something_made_of_a_record_class_is_refused_by_name():
-    with pytest.raises(TopologyError, match=r"^misled takes .*annotate one class, or a Tuple"):
-        rows("line", LINES).apply(misled).count_by("word", into=HashState("counts")).topology("short")
-
-
-def test_a_record_of_other_fields_than_the_stream_is_refused_before_anything_runs():
-    with pytest.raises(TopologyError, match=r"takes Line with \['line'\], which stream 'default' of 'input' lacks"):
-        rows("text", LINES).apply(split_records).count_by("word", into=HashState("counts")).topology("short")
+@pytest.mark.parametrize(
+    ("field", "function", "message"),
+    [
+        ("line", misled, r"^misled takes .*annotate one class, or a Tuple"),
+        ("text", split_records, r"takes Line with \['line'\], which stream 'default' of 'input' lacks"),
+    ],
+    ids=["made of a record class", "a record of other fields than the stream"],
+)
+def test_a_function_that_no_row_fits_is_refused_before_anything_runs(field, function, message):
+    with pytest.raises(TopologyError, match=message):
+        rows(field, LINES).apply(function).count_by("word", into=HashState("counts")).topology("short")
 
 
 def test_it_emits_what_the_function_gives():

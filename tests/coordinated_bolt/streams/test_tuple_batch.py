@@ -51,9 +51,6 @@ class TestBatch:
     def test_a_column_is_the_same_list_each_time(self, batch):
         assert batch.column("word") is batch.column("word")
 
-    def test_its_repr_is_short(self, batch):
-        assert repr(batch) == "TupleBatch(count/words: 2 tuples, the first Tuple(count/words: word='to', count=2))"
-
 
 def test_arrow_has_the_columns_by_name():
     pyarrow = pytest.importorskip("pyarrow")

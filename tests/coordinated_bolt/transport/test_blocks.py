@@ -77,26 +77,23 @@ def test_an_attempt_that_was_sent_nothing_costs_two_bits():
     assert len(other) - len(one) <= 800 // 8 + 1
 
 
+PACKED = seal_frame(block_of(BlockContent(7, {1: 3}, []).to_payload(), 2))
+
+
 def test_faults_33_every_flipped_bit_is_noticed():
-    packed = seal_frame(
-        SealedFrame(WAVE.key, HERE, 2, THERE, FrameKind.BLOCK, BlockContent(7, {1: 3}, []).to_payload())
-    )
-    for bit in range(len(packed) * 8):
-        damaged = bytearray(packed)
+    for bit in range(len(PACKED) * 8):
+        damaged = bytearray(PACKED)
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(CodecError, match="checksum does not match"):
             open_frame(bytes(damaged))
 
 
 def test_every_torn_block_is_noticed():
-    packed = seal_frame(
-        SealedFrame(WAVE.key, HERE, 2, THERE, FrameKind.BLOCK, BlockContent(7, {1: 3}, []).to_payload())
-    )
-    for length in range(len(packed)):
+    for length in range(len(PACKED)):
         with pytest.raises(CodecError, match=r"checksum does not match|shorter than its header"):
-            open_frame(packed[:length])
+            open_frame(PACKED[:length])
     with pytest.raises(CodecError, match="checksum does not match"):
-        open_frame(packed + b"\0")
+        open_frame(PACKED + b"\0")
 
 
 @pytest.mark.parametrize(

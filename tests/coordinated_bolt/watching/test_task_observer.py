@@ -149,7 +149,6 @@ def test_shipped_hooks_are_made_anew_for_each_attempt():
 @pytest.mark.parametrize("where", ["prepare", "emit", "execute", "cleanup"])
 def test_what_a_hook_raises_fails_the_attempt_as_if_the_bolt_had(where):
     failure = run(Bolt(Hook(raising=where)), "a").failure
-    assert failure is not None
     assert (failure.kind, failure.component_id) == (FailureKind.FAILED, "bolt")
     assert failure.text == f"FailedException: in {where}"
     assert [line[:2] for line in Calls.take()][-2:] == [("bolt", "cleanup"), ("hook", "cleanup")]
@@ -157,7 +156,6 @@ def test_what_a_hook_raises_fails_the_attempt_as_if_the_bolt_had(where):
 
 def test_a_hook_that_is_none_is_the_users_bug():
     failure = run(Bolt("no hook"), "a").failure
-    assert failure is not None
     assert failure.kind is FailureKind.USER
     assert "add_task_hook got 'no hook'; give an instance of ITaskHook" in failure.text
 
@@ -169,6 +167,4 @@ class Many(Bolt):
 
 def test_emit_all_refuses_the_same_with_a_hook_as_without():
     with_hook, without = run(Many(Hook()), "a").failure, run(Many(), "a").failure
-    assert with_hook is not None
-    assert without is not None
     assert with_hook.text.splitlines()[-1] == without.text.splitlines()[-1]

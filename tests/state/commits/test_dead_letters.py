@@ -8,29 +8,16 @@ from typing import Any
 
 import pytest
 
-from state.codec import CodecError
 from state.commits.dead_letters import (
     REASON_LIMIT,
     LetterLimits,
     add_letters,
     letter_count,
     letter_of,
-    pack_letter,
 )
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError, TopologyError
-
-
-def packed(value: Any = "x", reason: str = "bad", component_id: str = "check", task_index: int = 0) -> bytes:
-    return pack_letter(
-        component_id,
-        task_index,
-        source_component="lines",
-        stream_id="default",
-        fields=["line"],
-        values=[value],
-        reason=reason,
-    )
+from tests.support.stores.builders import packed_letter
 
 
 def stored(*letters: tuple[int, list[tuple[int, list[bytes]]]], total: int = 100) -> WriteSet:
@@ -47,7 +34,7 @@ def members(write_set: WriteSet) -> list[tuple[bytes, float]]:
 
 @pytest.mark.parametrize("value", [1, "ä", b"\xff", None, 2.5, (1, [2]), {"k": Decimal("1.10")}, dt.date(2026, 11, 21)])
 def test_a_letter_keeps_its_values_and_their_types(value: Any) -> None:
-    ((member, score),) = members(stored((7, [(3, [packed(value)])])))
+    ((member, score),) = members(stored((7, [(3, [packed_letter(value)])])))
     letter = letter_of(int(score), member)
     assert letter["line"] == value
     assert type(letter["line"]) is type(value)
@@ -55,18 +42,13 @@ def test_a_letter_keeps_its_values_and_their_types(value: Any) -> None:
 
 
 def test_letters_of_a_transaction_are_numbered_by_task_and_call() -> None:
-    by_task = [(9, [packed("e")]), (2, [packed("a"), packed("b")]), (3, [packed("c")])]
+    by_task = [(9, [packed_letter("e")]), (2, [packed_letter("a"), packed_letter("b")]), (3, [packed_letter("c")])]
     found = [letter_of(4, member)["line"] for member, _ in members(stored((4, by_task)))]
     assert found == ["a", "b", "c", "e"]
 
 
-def test_more_than_ten_letters_stay_in_order() -> None:
-    write_set = stored((4, [(1, [packed(number) for number in range(120)])]))
-    assert [letter_of(4, member)["line"] for member, _ in members(write_set)] == list(range(120))
-
-
 def test_equal_letters_of_one_or_of_two_transactions_are_all_kept() -> None:
-    same = packed()
+    same = packed_letter()
     write_set = stored((1, [(1, [same, same])]), (2, [(1, [same])]))
     assert letter_count(write_set) == 3
     assert [letter_of(int(score), member).letter_id for member, score in members(write_set)] == ["1.0", "1.1", "2.0"]
@@ -86,13 +68,8 @@ def test_a_group_without_letters_publishes_nothing_more() -> None:
     ],
 )
 def test_a_reason_is_bounded_and_valid_text(given: str, kept: str) -> None:
-    ((member, _),) = members(stored((1, [(1, [packed(reason=given)])])))
+    ((member, _),) = members(stored((1, [(1, [packed_letter(reason=given)])])))
     assert letter_of(1, member).reason == kept
-
-
-def test_a_value_that_cannot_be_stored_is_refused() -> None:
-    with pytest.raises(CodecError, match="cannot be sent or stored"):
-        packed(object())
 
 
 @pytest.mark.parametrize("member", [b"", b"1.000000:", b"1.000000:\xc1", b"1.x:\x90", b"1.000000:\x91\x01"])

@@ -210,14 +210,6 @@ def joined(total: WriteSet, part: WriteSet) -> WriteSet:
     return total
 
 
-@pytest.mark.parametrize("name", ["x" * 127, "x" * 128, "x" * 40_000, "é" * 64, "\n", "", "a\nb"])
-def test_a_long_name_does_not_shift_its_neighbours(store, client, name):
-    total = WriteSet({"h": sums({"a": 1, name: 2, "b": 40_000})})
-    total.pack()
-    assert store.commit(commit_of(total)).status is CommitStatus.OK
-    assert client.hgetall("{wc}:h") == {b"a": b"1", name.encode(): b"2", b"b": b"40000"}
-
-
 def test_numbers_or_names_of_the_wrong_length_are_refused_before_anything_is_written(store, client):
     for damaged in (
         IncrementBlock("str", 2, 1, b"\x01\x01", b"a\nb", 1, b"\x01"),

@@ -155,21 +155,6 @@ def test_tasks_side_by_side_equal_every_interleaving(pair, random):
     assert apply(joined, start(shape)) == interleaved
 
 
-def test_what_two_tasks_add_to_one_field_is_added_up():
-    total = StateWrites(*INT_HASH, increments={"a": 2, "b": 1})
-    total.merge(StateWrites(*INT_HASH, increments={"a": 3, "c": 1}))
-    assert total == StateWrites(*INT_HASH, increments={"a": 5, "b": 1, "c": 1})
-    assert total.reach == 5
-
-
-def test_floats_of_two_transactions_are_added_one_after_the_other():
-    total = StateWrites(*FLOAT_HASH, increments={"a": [0.1]})
-    total.then(StateWrites(*FLOAT_HASH, increments={"a": [0.2]}))
-    total.then(StateWrites(*FLOAT_HASH, increments={"a": [0.3]}))
-    assert total.increments == {"a": [0.1, 0.2, 0.3]}
-    assert total.operations() == 3
-
-
 def test_composing_leaves_the_parts_as_they_were():
     first, second = (
         write(FLOAT_HASH, [("increment", "a", 0.5)]),
@@ -178,12 +163,6 @@ def test_composing_leaves_the_parts_as_they_were():
     compose([first, second])
     assert unpacked(first.states["s"]).increments == {"a": [0.5]}
     assert unpacked(second.states["s"]).increments == {"a": [0.25]}
-
-
-def test_two_tasks_that_put_one_field_need_an_order():
-    left, right = write(INT_HASH, [("put", "a", 1)]), write(INT_HASH, [("put", "a", 1)])
-    with pytest.raises(OrderMattersError):
-        left.merge(right)
 
 
 @pytest.mark.parametrize("shape", [INT_HASH, FLOAT_HASH, SCORES])

@@ -14,19 +14,13 @@ from state.errors import TopologyError
 from state.kinds.session import StateSession
 from state.values.state_kind import MAX_INTEGER
 from tests.support.case_names import shown
+from tests.support.values import Number
 
 odd = st.sampled_from([True, None, 1.5, "a\ud800", b"x", Decimal(1), float("nan"), 2**60, -(2**53), "wörd"])
 texts = st.sampled_from(["a", "b", "c", "ö", ""])
 fields = st.one_of(st.lists(texts, max_size=6), st.lists(texts | odd, max_size=6))
 integers = st.sampled_from([0, 1, -3, MAX_INTEGER, -MAX_INTEGER])
 floats = st.sampled_from([0.0, 0.5, -1.25, 1e300]) | integers
-
-
-class Index:
-    """What NumPy's integers are like."""
-
-    def __index__(self) -> int:
-        return 7
 
 
 def outcome(state, *calls) -> tuple[Any, ...]:
@@ -53,46 +47,39 @@ def column(of, count):
     return st.lists(of, min_size=count, max_size=count)
 
 
-BEFORE = [(), (("increment", "a", 2),), (("put", "a", 1),), (("delete", "b"),), (("increment", "a"), ("put", "c", 3))]
+HASH_BEFORE = [
+    (),
+    (("increment", "a", 2),),
+    (("put", "a", 1),),
+    (("delete", "b"),),
+    (("increment", "a"), ("put", "c", 3)),
+]
+SCORES_BEFORE = [(), (("increment", "a", 0.5),), (("remove", "a"),)]
+CALLS = [
+    (HashState("s"), "increment_many", fields, integers, HASH_BEFORE),
+    (HashState("s"), "put_many", fields, integers, HASH_BEFORE),
+    (HashState("s", value=float), "increment_many", fields, floats, [()]),
+    (HashState("s", value=float), "put_many", fields, floats, [()]),
+    (HashState("s", field=int), "increment_many", st.lists(integers | odd), integers, [()]),
+    (HashState("s", field=bytes), "increment_many", st.lists(st.just(b"x")), integers, [()]),
+    (SortedSetState("s"), "put_many", fields, floats, SCORES_BEFORE),
+    (SortedSetState("s"), "increment_many", fields, floats, SCORES_BEFORE),
+    (SetState("s"), "add_many", fields, None, [(), (("remove", "a"),)]),
+]
+"""A state, the call that takes columns, its keys and amounts, and calls that may precede it."""
 
 
-@given(fields, st.data(), st.sampled_from(BEFORE))
-def test_increments_of_a_hash(keys, data, before):
-    amounts = data.draw(column(integers, len(keys)) | column(integers | odd, len(keys)))
-    agree(HashState("s"), "increment_many", "increment", keys, amounts, before=before)
-
-
-@given(fields, st.data(), st.sampled_from(BEFORE))
-def test_puts_of_a_hash(keys, data, before):
-    amounts = data.draw(column(integers, len(keys)) | column(integers | odd, len(keys)))
-    agree(HashState("s"), "put_many", "put", keys, amounts, before=before)
-    agree(HashState("s"), "put_many", "put", keys, amounts, before=(*before, ("put_many", keys, amounts)))
-
-
-@given(fields, st.data())
-def test_floats_of_a_hash(keys, data):
-    amounts = data.draw(column(floats, len(keys)) | column(floats | odd, len(keys)))
-    agree(HashState("s", value=float), "increment_many", "increment", keys, amounts)
-    agree(HashState("s", value=float), "put_many", "put", keys, amounts)
-
-
-@given(st.lists(integers | odd), st.data())
-def test_fields_of_integers_and_of_bytes(keys, data):
-    amounts = data.draw(column(integers, len(keys)))
-    agree(HashState("s", field=int), "increment_many", "increment", keys, amounts)
-    agree(HashState("s", field=bytes), "increment_many", "increment", [b"x" for _ in keys], amounts)
-
-
-@given(fields, st.data(), st.sampled_from([(), (("increment", "a", 0.5),), (("remove", "a"),)]))
-def test_scores_of_a_sorted_set(members, data, before):
-    scores = data.draw(column(floats, len(members)) | column(floats | odd, len(members)))
-    agree(SortedSetState("s"), "put_many", "put", members, scores, before=before)
-    agree(SortedSetState("s"), "increment_many", "increment", members, scores, before=before)
-
-
-@given(fields, st.sampled_from([(), (("remove", "a"),)]))
-def test_members_of_a_set(members, before):
-    agree(SetState("s"), "add_many", "add", members, before=before)
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call[1]} of {call[0]!r}")
+@given(st.data())
+def test_a_call_with_columns_does_what_single_calls_do_or_raises_what_they_raise(call, data):
+    state, many, keys, amounts, preceding = call
+    columns = [data.draw(keys)]
+    if amounts is not None:
+        count = len(columns[0])
+        columns.append(data.draw(column(amounts, count) | column(amounts | odd, count)))
+    before = data.draw(st.sampled_from(preceding))
+    for earlier in (before, (*before, (many, *columns))):
+        agree(state, many, many.removesuffix("_many"), *columns, before=earlier)
 
 
 def test_members_may_be_a_set_and_pairs_a_mapping():
@@ -104,9 +91,7 @@ def test_members_may_be_a_set_and_pairs_a_mapping():
 
 
 def test_what_counts_as_an_integer_does_so_in_columns_too():
-    assert outcome(HashState("s"), ("increment_many", ["a"], [Index()])) == outcome(
-        HashState("s"), ("increment", "a", 7)
-    )
+    agree(HashState("s"), "increment_many", "increment", ["a"], [Number(7)])
 
 
 def test_arrow_columns_are_taken():
@@ -122,14 +107,12 @@ def test_arrow_columns_are_taken():
 class TestRefusals:
     def test_columns_of_two_lengths_change_nothing(self, state, name):
         error, writes = outcome(state, (name, ["a", "b"], [1]))
-        assert error is not None
         assert error[1] == f"{name} of state 's' was given columns of 2 and 1 values; give one value for each field"
         assert writes == "({}, {}, {}, [])"
 
     @pytest.mark.parametrize("column", ["ab", 5, {"a", "b"}, None], ids=shown)
     def test_what_has_no_order_is_no_column(self, state, name, column):
         error, _ = outcome(state, (name, column, [1, 2]))
-        assert error is not None
         assert error[0] is TypeError
         assert f"{name} of state 's' was given {column!r}" in error[1] or isinstance(column, set)
 
@@ -140,7 +123,7 @@ class TestRefusals:
 
 
 def test_a_list_takes_items_as_they_are_or_none():
-    assert outcome(ListState("s", value=int), ("extend", [1, Index()]))[1] == "({}, {}, {}, [1, 7])"
+    assert outcome(ListState("s", value=int), ("extend", [1, Number(7)]))[1] == "({}, {}, {}, [1, 7])"
     error, writes = outcome(ListState("s", value=int), ("extend", [1, "x"]))
     assert error is not None
     assert writes == "({}, {}, {}, [])"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import fakeredis
 import pytest
 import redis
@@ -27,59 +29,45 @@ FSYNC, REPLICA = Durability(DurabilityLevel.FSYNC), Durability(DurabilityLevel.R
 SERVICE = Durability(DurabilityLevel.SERVICE)
 
 
+def synced(appendfsync):
+    """A server with an append-only file."""
+    return ServerDurability(has_append_file=True, appendfsync=appendfsync)
+
+
+without_file = partial(ServerDurability, has_append_file=False)
+
+
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
         (ServerDurability(), "everything: it does not say that it keeps anything on disk"),
-        (ServerDurability(has_append_file=True, appendfsync="always"), "nothing it has answered (appendfsync always)"),
-        (
-            ServerDurability(has_append_file=True, appendfsync=ALMOST_ALWAYS),
-            "what it has answered while it rewrote its file (no-appendfsync-on-rewrite yes)",
-        ),
-        (
-            ServerDurability(has_append_file=True, appendfsync="everysec"),
-            "its last second or two of commits (appendfsync everysec)",
-        ),
-        (
-            ServerDurability(has_append_file=True, appendfsync="no"),
-            "its last half minute of commits or more (appendfsync no)",
-        ),
-        (
-            ServerDurability(has_append_file=True),
-            "its last commits (it keeps an append-only file; this user may not read how often it syncs it)",
-        ),
-        (ServerDurability(has_append_file=False, snapshots=True), "everything since its last snapshot (appendonly no)"),
-        (ServerDurability(has_append_file=False, snapshots=False), "everything (appendonly no, no snapshots)"),
-        (
-            ServerDurability(has_append_file=False),
-            "everything since its last snapshot, if it makes any (appendonly no)",
-        ),
+        (synced("always"), "nothing it has answered (appendfsync always)"),
+        (synced(ALMOST_ALWAYS), "what it has answered while it rewrote its file (no-appendfsync-on-rewrite yes)"),
+        (synced("everysec"), "its last second or two of commits (appendfsync everysec)"),
+        (synced("no"), "its last half minute of commits or more (appendfsync no)"),
+        (synced(""), "its last commits (it keeps an append-only file; this user may not read how often it syncs it)"),
+        (without_file(snapshots=True), "everything since its last snapshot (appendonly no)"),
+        (without_file(snapshots=False), "everything (appendonly no, no snapshots)"),
+        (without_file(), "everything since its last snapshot, if it makes any (appendonly no)"),
     ],
 )
 def test_what_a_power_cut_may_take_is_said(found, sentence):
     assert found.can_lose() == sentence
 
 
-EVERY_SECOND = ServerDurability(has_append_file=True, appendfsync="everysec")
-
-
 @pytest.mark.parametrize(
-    ("found", "synced", "sentence"),
+    ("found", "synced_txid", "sentence"),
     [
-        (EVERY_SECOND, 0, "a power cut may take from this server its last second or two of commits"),
-        (
-            EVERY_SECOND,
-            7,
-            "nothing up to txid 7, which is on disk; of later ones, as the server is set now, a ",
-        ),
-        (EVERY_SECOND, 9, "nothing of this topology: all that is committed is on disk; the server, as it is set now,"),
-        (ServerDurability(has_append_file=True, appendfsync="always"), 7, "a power cut may take from this server noth"),
-        (ServerDurability(has_append_file=False, snapshots=False), 9, "a power cut may take from this server everyth"),
+        (synced("everysec"), 0, "a power cut may take from this server its last second or two of commits"),
+        (synced("everysec"), 7, "nothing up to txid 7, which is on disk; of later ones, as the server is set now, a "),
+        (synced("everysec"), 9, "nothing of this topology: all that is committed is on disk; the server, as it is se"),
+        (synced("always"), 7, "a power cut may take from this server noth"),
+        (without_file(snapshots=False), 9, "a power cut may take from this server everyth"),
     ],
     ids=["never asked", "asked earlier", "asked last", "always", "no append-only file any more"],
 )
-def test_what_a_run_had_put_on_disk_cannot_be_lost_whatever_the_server_is_set_to_now(found, synced, sentence):
-    assert found.can_lose_of(committed_txid=9, synced_txid=synced).startswith(sentence)
+def test_what_a_run_had_put_on_disk_cannot_be_lost_whatever_the_server_is_set_to_now(found, synced_txid, sentence):
+    assert found.can_lose_of(committed_txid=9, synced_txid=synced_txid).startswith(sentence)
 
 
 @pytest.mark.parametrize("level", DurabilityLevel)
@@ -107,33 +95,27 @@ def test_any_server_is_taken_at_level_service_and_says_so():
     assert store.durability == DurabilityReport(SERVICE, GUARANTEED)
 
 
-def test_any_server_can_confirm_level_memory():
-    assert ServerDurability().lacks(Durability()) == ""
-
-
-def test_a_server_that_syncs_always_can_confirm_level_fsync():
-    assert ServerDurability(has_append_file=True, appendfsync="always").lacks(FSYNC) == ""
-
-
 @pytest.mark.parametrize(
     ("found", "part"),
     [
         (ServerDurability(), "it does not say that it keeps anything on disk"),
-        (ServerDurability(has_append_file=False), "CONFIG SET appendonly yes"),
-        (ServerDurability(has_append_file=True), "grant what `txbatch acl TOPOLOGY --durability fsync` prints"),
+        (without_file(), "CONFIG SET appendonly yes"),
+        (synced(""), "grant what `txbatch acl TOPOLOGY --durability fsync` prints"),
         (ServerDurability("valkey 9.1.2", has_append_file=True, appendfsync="everysec"), "under which valkey 9.1.2 "),
-        (ServerDurability(has_append_file=True, appendfsync=ALMOST_ALWAYS), "set no-appendfsync-on-rewrite no"),
+        (synced(ALMOST_ALWAYS), "set no-appendfsync-on-rewrite no"),
     ],
 )
 def test_a_server_that_cannot_confirm_level_fsync_lacks_something_that_is_named(found, part):
     assert part in found.lacks(FSYNC)
+    assert found.lacks(Durability()) == ""
 
 
-def test_level_replica_takes_as_many_replicas_as_have_to_confirm():
+def test_a_server_that_syncs_always_or_has_as_many_replicas_as_have_to_confirm_lacks_nothing():
+    assert synced("always").lacks(FSYNC) == ""
+    assert ServerDurability(confirms_replicas=True, replicas=2).lacks(REPLICA) == ""
     one = ServerDurability(confirms_replicas=True, replicas=1)
     assert "it has 1 connected replica, and 2 must confirm" in one.lacks(REPLICA)
     assert "does not let this user call WAIT" in ServerDurability(replicas=3).lacks(REPLICA)
-    assert ServerDurability(confirms_replicas=True, replicas=2).lacks(REPLICA) == ""
 
 
 def test_the_last_line_says_what_was_confirmed_or_what_can_still_be_lost():

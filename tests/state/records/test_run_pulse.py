@@ -43,11 +43,6 @@ def test_what_was_told_is_read_back() -> None:
     assert pulse.samples == (PulseSample(at=160.0, last_txid=9),)
 
 
-def test_a_topology_without_a_pulse_has_none() -> None:
-    assert pulse_of({}) is None
-    assert pulse_of({"stories_from": "1"}) is None
-
-
 def test_samples_are_in_order_and_those_of_an_older_run_are_left_out() -> None:
     ring = {f"sample.{place}": to_json(PulseSample(at=at)) for place, at in enumerate((1700.0, 1000.0, 1101.0))}
     pulse = pulse_of(stored(**ring))
@@ -70,32 +65,34 @@ def test_what_a_newer_version_tells_is_left_out() -> None:
     assert (pulse.now.at, pulse.run.pid) == (5.0, 3)
 
 
+SEEN_AT = 1000.0
+RUNS, IS_DONE, HAS_FAILED, IS_GONE = (
+    RunPulse(RUN, RunFigures(state=state), seen_at=SEEN_AT, is_gone=is_gone)
+    for state, is_gone in (
+        (RunState.RUNNING, False),
+        (RunState.DONE, False),
+        (RunState.FAILED, False),
+        (RunState.RUNNING, True),
+    )
+)
+
+
 @pytest.mark.parametrize(
-    ("state", "seen_s_ago", "connected", "standing"),
+    ("pulse", "seen_s_ago", "connected", "standing"),
     [
-        (RunState.RUNNING, 1.0, 0, Standing.RUNNING),
-        (RunState.RUNNING, 60.0, 0, Standing.SILENT),
-        (RunState.RUNNING, 60.0, 1, Standing.RUNNING),
-        (RunState.DONE, 60.0, 0, Standing.ENDED),
-        (RunState.FAILED, 0.0, 1, Standing.ENDED),
-    ],
-    ids=[
-        "heard of just now",
-        "heard of a minute ago",
-        "quiet but connected",
-        "said that it is done",
-        "failed, its connection not closed yet",
+        pytest.param(RUNS, 1.0, 0, Standing.RUNNING, id="heard of just now"),
+        pytest.param(RUNS, 60.0, 0, Standing.SILENT, id="heard of a minute ago"),
+        pytest.param(RUNS, 60.0, 1, Standing.RUNNING, id="quiet but connected"),
+        pytest.param(IS_DONE, 60.0, 0, Standing.ENDED, id="said that it is done"),
+        pytest.param(HAS_FAILED, 0.0, 1, Standing.ENDED, id="failed, its connection not closed yet"),
+        pytest.param(IS_GONE, 0.1, 0, Standing.SILENT, id="its process is gone"),
+        pytest.param(IS_GONE, 0.1, 1, Standing.RUNNING, id="its process is gone, but it is connected"),
+        pytest.param(None, 0.0, 0, Standing.UNTOLD, id="nothing is told"),
+        pytest.param(None, 0.0, 1, Standing.RUNNING, id="connected and tells nothing"),
     ],
 )
-def test_what_a_reader_concludes(state: RunState, seen_s_ago: float, connected: int, standing: Standing) -> None:
-    pulse = pulse_of(stored(now=to_json(RunFigures(state=state)), seen="1000.0"))
-    assert standing_of(pulse, now=1000.0 + seen_s_ago, connected=connected) is standing
-
-
-@pytest.mark.parametrize(("connected", "standing"), [(0, Standing.SILENT), (1, Standing.RUNNING)])
-def test_a_run_whose_process_is_gone_is_silent_at_once(connected: int, standing: Standing) -> None:
-    pulse = RunPulse(RUN, RunFigures(state=RunState.RUNNING), seen_at=1000.0, is_gone=True)
-    assert standing_of(pulse, now=1000.1, connected=connected) is standing
+def test_what_a_reader_concludes(pulse: RunPulse | None, seen_s_ago: float, connected: int, standing: Standing) -> None:
+    assert standing_of(pulse, now=SEEN_AT + seen_s_ago, connected=connected) is standing
 
 
 def test_the_pulse_of_a_run_that_no_longer_owns_the_topology_is_not_the_owners() -> None:
@@ -103,8 +100,3 @@ def test_the_pulse_of_a_run_that_no_longer_owns_the_topology_is_not_the_owners()
     assert owners(pulse, RUN.fence) is pulse
     assert owners(pulse, "3:cd") is None
     assert owners(None, "") is None
-
-
-@pytest.mark.parametrize(("connected", "standing"), [(0, Standing.UNTOLD), (1, Standing.RUNNING)])
-def test_without_a_pulse_only_the_connection_tells(connected: int, standing: Standing) -> None:
-    assert standing_of(None, now=0.0, connected=connected) is standing

@@ -16,7 +16,7 @@ from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.dashboard.opened import AT, onlooker_of
 from tests.support.dashboard.stored import RUN, failed_story, samples, store_topology, story
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump
+from tests.support.stores.builders import attempt, commit_of, counts, dump, owner_on
 
 READER = ("ACL", "SETUSER", "reader", "on", "nopass", "~*", "resetchannels", "-@all", "+@read", "+info", "+client|list")
 
@@ -151,22 +151,10 @@ class TestOnARealServer:
 
     @pytest.fixture
     def store(self, redis_backend: Backend):
-        store = RedisStore(str(redis_backend.url), "words")
-        store.check_server()
-        acquire(store, topology="graph", source_fingerprint="files")
+        store = owner_on(redis_backend.url, "words", topology="graph", source_fingerprint="files")
         store.commit(commit_of(counts(a=1), attempt(1)))
         yield store
         store.close()
-
-    def test_what_a_run_has_written_is_read(self, redis_backend: Backend, store: RedisStore) -> None:
-        looking = onlooker_at(str(redis_backend.url))
-        seen, page = looking.overview("words"), looking.transactions("words")
-        assert seen is not None
-        assert page is not None
-        assert (seen.committed_txid, seen.history_from, page.committed_txid) == (1, 1, 1)
-        assert page.rows[0].receipt is not None
-        assert [each.topology_id for each in looking.topologies()] == ["words"]
-        looking.close()
 
     def test_a_user_who_may_only_read_sees_everything(self, redis_backend: Backend, store: RedisStore) -> None:
         owner = redis_backend.client()

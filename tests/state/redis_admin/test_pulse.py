@@ -27,7 +27,6 @@ def pulse_of(store, *, with_samples=False):
 def test_what_the_owner_tells_is_read_back(store) -> None:
     assert pulse_of(store) is None
     assert PulseSender(store).send(NOW | {"sample.1": to_json(PulseSample(at=5.0))})
-    assert pulse_of(store) is not None
     assert (pulse_of(store).now.last_txid, pulse_of(store).samples) == (3, ())
     assert pulse_of(store, with_samples=True).samples == (PulseSample(at=5.0),)
 
@@ -68,31 +67,23 @@ def test_a_key_of_another_type_counts_as_not_told(store, client, key) -> None:
     assert (overview.pulse, known.story, [each.txid for each in page.rows]) == (None, None, [1])
 
 
-def test_a_run_that_was_fenced_out_tells_nothing(open_store, client) -> None:
+def drop_and_start(store) -> None:
+    admin_of(store).drop()
+    acquire(store, new_generation="d" * 32)  # with the same nonce, so with the same fence
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [lambda store: acquire(store, "c" * 32), lambda store: admin_of(store).drop(), drop_and_start],
+    ids=["a takeover", "a drop", "a drop and a new start"],
+)
+def test_a_run_that_no_longer_owns_the_topology_tells_nothing(open_store, client, meanwhile) -> None:
     old, new = open_store(), open_store()
     acquire(old)
     sender = PulseSender(old)
-    acquire(new, "c" * 32)
+    meanwhile(new)
     with unchanged(client):
         assert not sender.send(NOW, [(1, "{}")], kept=10)
-
-
-def test_a_run_whose_topology_was_dropped_tells_nothing(store, client) -> None:
-    sender = PulseSender(store)
-    sender.send(NOW, [(1, "{}")], kept=10)
-    admin_of(store).drop()
-    assert not sender.send(NOW, [(2, "{}")], kept=10)
-    assert dump(client, "{wc}*") == {}
-
-
-def test_a_run_of_the_topology_before_the_drop_tells_nothing(open_store, client) -> None:
-    old, new = open_store(), open_store()
-    acquire(old)
-    sender = PulseSender(old)
-    admin_of(new).drop()
-    acquire(new, new_generation="d" * 32)  # with the same nonce, so with the same fence
-    assert not sender.send(NOW)
-    assert not client.exists(PULSE)
 
 
 def test_only_the_last_stories_stay(store, client) -> None:

@@ -47,18 +47,18 @@ def test_a_topology_that_never_ran_is_empty(backend):
     assert (found.txid, found.states) == (0, {"counts": {}})
 
 
-def test_a_key_of_another_type_is_refused(backend):
-    client = backend.client()
-    client.set("{t}:counts", "1")
-    with pytest.raises(StateRefusedError, match="holds a key of another type"):
-        snapshot(client, "t", HANDLES[:1])
-
-
-def test_a_value_of_another_type_is_refused_by_name(backend):
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        (("SET", "{t}:counts", "1"), "holds a key of another type"),
+        (("HSET", "{t}:counts", "a", "many"), "state 'counts' holds b'many', but is declared as int"),
+    ],
+)
+def test_a_key_and_a_value_of_another_type_are_refused(backend, stored, message):
     client = backend.client()
     client.hset("{t}:txbatch:control", "committed", "7")
-    client.hset("{t}:counts", "a", "many")
-    with pytest.raises(StateRefusedError, match="state 'counts' holds b'many', but is declared as int"):
+    client.execute_command(*stored)
+    with pytest.raises(StateRefusedError, match=message):
         snapshot(client, "t", HANDLES[:1])
 
 

@@ -57,6 +57,11 @@ def asking(*steps: str, refuses: str = "") -> Generator[FunctionCall, Any, list[
     return replies
 
 
+def together(clients: list[Packing], askings: list[Generator[FunctionCall, Any, list[Any]]]) -> list[list[Any]]:
+    """What each of several connections is answered."""
+    return asked_together(list(zip(connected(*clients), askings, strict=True)))
+
+
 def connected(*clients: Any) -> list[RedisConnection]:
     time = Time()
     return [
@@ -66,8 +71,8 @@ def connected(*clients: Any) -> list[RedisConnection]:
 
 def test_all_travel_together_as_long_as_there_are_several() -> None:
     first, *others = Packing([b"1", b"2", b"3"], [b"4", b"5"], alone=b"6"), Packing(), Packing()
-    asked = zip(connected(first, *others), [asking("a", "d", "f"), asking("b", "e"), asking("c")], strict=True)
-    assert asked_together(list(asked)) == [[b"1", b"4", b"6"], [b"2", b"5"], [b"3"]]
+    answers = together([first, *others], [asking("a", "d", "f"), asking("b", "e"), asking("c")])
+    assert answers == [[b"1", b"4", b"6"], [b"2", b"5"], [b"3"]]
     assert first.packed == [["a", "b", "c"], ["d", "e"]]
     assert first.commands == [("FCALL", f"{LIBRARY_NAME}_stage", "0", "f")]
     assert [each.commands for each in others] == [[], []]
@@ -78,26 +83,23 @@ def test_all_travel_together_as_long_as_there_are_several() -> None:
     [exceptions.MovedError("3999 127.0.0.1:6381"), exceptions.ResponseError("LOADING"), exceptions.TryAgainError("x")],
 )
 def test_one_that_is_answered_by_an_error_goes_its_own_way(error: redis.RedisError) -> None:
-    first, second, third = Packing([b"1", error, b"3"]), Packing(), Packing()
-    asked = zip(connected(first, second, third), [asking("a"), asking("b"), asking("c")], strict=True)
-    assert asked_together(list(asked)) == [[b"1"], [b"alone"], [b"3"]]
-    assert [len(each.commands) for each in (first, second, third)] == [0, 1, 0]
+    clients = [Packing([b"1", error, b"3"]), Packing(), Packing()]
+    assert together(clients, [asking("a"), asking("b"), asking("c")]) == [[b"1"], [b"alone"], [b"3"]]
+    assert [len(each.commands) for each in clients] == [0, 1, 0]
 
 
 @pytest.mark.parametrize("error", [redis.ConnectionError("reset"), redis.TimeoutError("late")])
 def test_all_go_their_own_way_when_the_packet_is_lost(error: redis.RedisError) -> None:
     clients = [Packing(error), Packing(), Packing()]
-    asked = zip(connected(*clients), [asking("a"), asking("b"), asking("c")], strict=True)
-    assert asked_together(list(asked)) == [[b"alone"]] * 3
+    assert together(clients, [asking("a"), asking("b"), asking("c")]) == [[b"alone"]] * 3
     assert [len(each.commands) for each in clients] == [1, 1, 1]
 
 
 def test_the_first_refusal_is_raised_once_the_others_have_their_replies() -> None:
     clients = [Packing([b"1", b"no", b"3"]), Packing(), Packing()]
     last = asking("c")
-    asked = zip(connected(*clients), [asking("a"), asking("b", refuses="no"), last], strict=True)
     with pytest.raises(StateRefusedError, match="no"):
-        asked_together(list(asked))
+        together(clients, [asking("a"), asking("b", refuses="no"), last])
     with pytest.raises(StopIteration):
         next(last)
 
@@ -105,9 +107,8 @@ def test_the_first_refusal_is_raised_once_the_others_have_their_replies() -> Non
 def test_a_server_that_is_gone_is_waited_for_once() -> None:
     gone = redis.ConnectionError("refused")
     clients = [Packing(gone, alone=gone), Packing(), Packing()]
-    asked = zip(connected(*clients), [asking("a"), asking("b"), asking("c")], strict=True)
     with pytest.raises(StateUnreachableError):
-        asked_together(list(asked))
+        together(clients, [asking("a"), asking("b"), asking("c")])
     assert [each.commands for each in clients[1:]] == [[], []]
 
 

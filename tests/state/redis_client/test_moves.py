@@ -17,7 +17,7 @@ from state.redis_client.redis_errors import Remedy
 from state.redis_owner.store import RedisStore
 from state.redis_server.program import find_server_program
 from tests.support.stores.admin import overview_of
-from tests.support.stores.builders import acquire
+from tests.support.stores.builders import acquire, owner_on
 from tests.support.stores.moving_servers import ClusteredServers, WatchedServers
 from tests.support.stores.scripted_client import Scripted, Time
 
@@ -65,20 +65,12 @@ WAITED_FOR = [
 ]
 
 
-@pytest.mark.parametrize("error", LEFT, ids=str)
-def test_a_place_that_is_gone_or_no_longer_right_is_left_and_the_call_repeated(error):
-    client = Moving(error, b"answer")
-    connection = connection_over(client)
-    assert connection.call("FCALL", "f", "0") == b"answer"
-    assert client.left == [type(error).__name__]
-    assert client.commands == [("FCALL", "f", "0")] * 2
-
-
-@pytest.mark.parametrize("error", WAITED_FOR, ids=str)
-def test_what_passes_in_place_is_waited_for_there(error):
+@pytest.mark.parametrize("error", [*LEFT, *WAITED_FOR], ids=str)
+def test_a_call_is_repeated_elsewhere_if_its_place_is_gone_or_no_longer_right_and_else_in_place(error):
     client = Moving(error, b"answer")
     assert connection_over(client).call("FCALL", "f", "0") == b"answer"
-    assert client.left == []
+    assert client.left == ([type(error).__name__] if error in LEFT else [])
+    assert client.commands == [("FCALL", "f", "0")] * 2
 
 
 @pytest.mark.parametrize(
@@ -163,10 +155,7 @@ def watched():
 def test_every_topology_of_a_cluster_is_listed_wherever_it_is(cluster):
     ids = [f"topology{number}" for number in range(9)]
     for each in ids:
-        store = RedisStore(cluster.url, each)
-        store.check_server()
-        acquire(store)
-        store.close()
+        owner_on(cluster.url, each).close()
     owners = {cluster.owner(f"{{{each}}}:x").port for each in ids}
     assert len(owners) == 3
     onlooker = onlooker_at(cluster.url)

@@ -244,15 +244,3 @@ def test_a_server_without_the_check_is_taken_at_its_word():
         connection = RedisConnection(client, "in memory", timeout_s=1)
         connection.load_library()
         require_all_rights(connection, Keys("wc"))
-
-
-def test_redis_errors_are_named_as_missing_rights(limited, client):
-    """The reply of a function that lacks a right is an error of redis-py's class for it."""
-    client.execute_command("ACL", "SETUSER", "alice", "-hset")
-    connection = RedisConnection(connect(limited), "s", timeout_s=1)
-    connection.load_library()
-    own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
-    with pytest.raises(StateRefusedError) as refused:
-        connection.function("acquire", "3", *own, "", NONCE, "b" * 32, "t", "s", "")
-    assert isinstance(refused.value.__cause__, redis.exceptions.NoPermissionError)
-    connection.close()

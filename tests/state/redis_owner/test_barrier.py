@@ -12,8 +12,7 @@ from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.barrier import ASK_MS, SILENT_S, Barrier, PooledConnection
-from state.redis_owner.store import RedisStore
-from tests.support.stores.builders import acquire, unanswered
+from tests.support.stores.builders import owner_on, unanswered
 from tests.support.stores.scripted_client import Time
 
 BROKEN = redis.ConnectionError("gone")
@@ -66,27 +65,17 @@ def replicas(*answers: Any) -> tuple[Barrier, ScriptedConnection]:
     return asked(connection, Durability(DurabilityLevel.REPLICA, 2)), connection
 
 
-def test_the_question_follows_the_write_and_enough_replicas_confirm_it():
-    barrier, connection = replicas(None, 2)
+@pytest.mark.parametrize(
+    ("first", "sent"),
+    [(None, [WRITE, WAIT]), (1, [WRITE, WAIT, WAIT]), (BROKEN, [WRITE, WAIT, WRITE, WAIT])],
+    ids=["no answer yet", "too few: asked again", "broken: written again before the question"],
+)
+def test_enough_replicas_confirm_what_was_written_before_the_question(first, sent):
+    barrier, connection = replicas(first, 2)
     assert connection.sent == [WRITE, WAIT]
-    assert barrier.answer() is False
-    assert barrier.answer() is True
+    assert [barrier.answer(), barrier.answer()] == [False, True]
+    assert connection.sent == sent
     assert not barrier.is_open
-    assert connection.sent == [WRITE, WAIT]
-
-
-def test_too_few_replicas_are_asked_again_without_another_write():
-    barrier, connection = replicas(1, 3)
-    assert barrier.answer() is False
-    assert connection.sent == [WRITE, WAIT, WAIT]
-    assert barrier.answer() is True
-
-
-def test_after_a_broken_connection_the_write_is_made_again_before_the_question():
-    barrier, connection = replicas(BROKEN, 2)
-    assert barrier.answer() is False
-    assert connection.sent == [WRITE, WAIT, WRITE, WAIT]
-    assert barrier.answer() is True
 
 
 def test_a_connection_that_breaks_between_write_and_question_begins_again():
@@ -187,9 +176,7 @@ class TestPooledConnection:
 def test_a_repeated_barrier_writes_again_because_it_may_be_on_another_connection(redis_backend):
     """WAIT on a connection that has written nothing would confirm whatever was lost."""
     client = redis_backend.client()
-    store = RedisStore(redis_backend.url, "wc")
-    store.check_server()
-    acquire(store)
+    store = owner_on(redis_backend.url)
     with unanswered(store):
         store.note_durable(1)
     before = client.info("persistence")["rdb_changes_since_last_save"]

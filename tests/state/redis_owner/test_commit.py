@@ -6,14 +6,24 @@ import pytest
 
 from state.codec import CodecError
 from state.commits.commit import Commit, CommitStatus
+from state.commits.quarantine import SetAside
 from state.commits.write_set import WriteSet
 from state.errors import ProtocolError, StateRefusedError
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_owner import arguments as redis_arguments
-from state.redis_owner.store import RedisStore
 from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
-from tests.support.stores.admin import admin_of, overview_of
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged, writes
+from tests.support.stores.admin import overview_of
+from tests.support.stores.builders import (
+    acquire,
+    attempt,
+    commit_of,
+    counts,
+    owner_on,
+    record_of,
+    unanswered,
+    unchanged,
+    writes,
+)
 
 MAX_TXID = 2**53 - 1
 """The largest integer that is exact in Lua too."""
@@ -147,11 +157,6 @@ class TestEffects:
         commit_ok(store, one(HASH, INT, increments={"a": 1, "b": -1}), 2)
         assert client.hgetall("{wc}:s") == {b"a": str(start + 1).encode(), b"b": str(-start - 1).encode()}
 
-    @pytest.mark.parametrize("delta", [-128, 127, 128, -129, 2**31, -(2**31) - 1, 2**40 + 3, MAX_INTEGER, -MAX_INTEGER])
-    def test_deltas_of_every_width(self, store, client, delta):
-        commit_ok(store, one(HASH, INT, increments={"a": delta, "b": 1}), 1)
-        assert client.hgetall("{wc}:s") == {b"a": str(delta).encode(), b"b": b"1"}
-
     def test_floats_read_by_hand_still_add_up(self, store, client):
         client.hset("{wc}:s", mapping={"a": "10", "b": "1e3", "c": "-.5"})
         commit_ok(store, one(HASH, FLOAT, increments={"a": [0.5], "b": [1.0], "c": [0.25, 0.25]}), 1)
@@ -164,10 +169,6 @@ class TestEffects:
         )
         assert reply.status is CommitStatus.OK
         assert acquire(store, "c" * 32).metadata == {"coordinator:2": None, "p.0:1": {"offset": 5}}
-
-    def test_an_empty_transaction_advances_the_txid(self, store):
-        commit_ok(store, WriteSet(), 1)
-        assert overview_of(store).committed_txid == 1
 
 
 class TestOrderAndIdentity:
@@ -222,11 +223,6 @@ class TestOrderAndIdentity:
         assert receipt is not None
         assert (receipt.attempt_id, receipt.first_txid, receipt.last_txid) == (2100, 1001, 1100)
 
-    def test_group_of_more_txids_than_receipts(self, store, client):
-        group = [attempt(txid) for txid in range(1, 2001)]
-        assert store.commit(commit_of(WriteSet(), *group)).status is CommitStatus.OK
-        assert client.hlen("{wc}:txbatch:receipts") == 1024
-
     def test_txids_are_exact_up_to_the_limit(self, store, client):
         client.hset(CONTROL, "committed", str(MAX_TXID - 1))
         with unanswered(store):
@@ -254,9 +250,10 @@ class TestOwnership:
             (("hset", CONTROL, "fence", "1:" + "e" * 32), CommitStatus.FENCED),
             (("hset", CONTROL, "generation", "d" * 32), CommitStatus.REGRESSED),
             (("hset", CONTROL, "format", "1"), CommitStatus.VERSION),
+            (("hincrby", CONTROL, "begun", "1"), CommitStatus.TORN),
             (("del", CONTROL), CommitStatus.REGRESSED),
         ],
-        ids=["an older fence", "an equal counter with another nonce", "generation", "format", "an empty server"],
+        ids=["an older fence", "an equal counter with another nonce", "generation", "format", "half", "nothing there"],
     )
     def test_a_record_that_is_not_the_owners_takes_no_commit(self, store, client, damage, status):
         client.execute_command(*damage)
@@ -280,65 +277,39 @@ class TestOwnership:
                 store.confirm()
 
 
+ADDED, FLOAT_ADDED = one(HASH, INT, increments={"a": 1}), one(HASH, FLOAT, increments={"a": [1.0]})
+TAKEN_AWAY = one(HASH, INT, increments={"a": -1})
+ENTRIES = one(STREAM, STR, appends=[[1, 0, "f", "v"], [1, 2, "f", "v"]])
+TEXT = ("set", "{wc}:s", "x")
 REFUSED = [
-    (
-        "TYPE",
-        one(HASH, INT, increments={"a": 1}),
-        ("set", "{wc}:s", "x"),
-        "is a string on the server, expected a hash",
-    ),
+    ("TYPE", ADDED, TEXT, "is a string on the server, expected a hash"),
     ("TYPE", one(VALUE, STR, puts={VALUE_FIELD: "x"}), ("sadd", "{wc}:s", "x"), "is a set on the server"),
     ("TYPE", one(SET, STR, puts={"x": True}), ("hset", "{wc}:s", "x", "1"), "expected a set"),
-    ("TYPE", one(SORTED_SET, FLOAT, puts={"x": 1.0}), ("set", "{wc}:s", "x"), "expected a zset"),
-    ("TYPE", one(LIST, STR, appends=["x"]), ("set", "{wc}:s", "x"), "expected a list"),
-    ("TYPE", one(LIST, STR, deletes={VALUE_FIELD: True}), ("set", "{wc}:s", "x"), "expected a list"),
-    ("TYPE", one(STREAM, STR, appends=[[1, 0, "f", "v"]]), ("set", "{wc}:s", "x"), "expected a stream"),
-    (
-        "TYPE",
-        one(STREAM, STR, appends=[[1, 0, "f", "v"], [1, 2, "f", "v"]]),
-        ("xadd", "{wc}:s", "1-1", "f", "v"),
-        "has had an entry 1-1, so it takes no 1-0 of this transaction: only the topology may add to it",
-    ),
-    ("TYPE", one(HASH, STR, deletes={"f": True}), ("set", "{wc}:s", "x"), "expected a hash"),
+    ("TYPE", one(SORTED_SET, FLOAT, puts={"x": 1.0}), TEXT, "expected a zset"),
+    ("TYPE", one(LIST, STR, appends=["x"]), TEXT, "expected a list"),
+    ("TYPE", one(LIST, STR, deletes={VALUE_FIELD: True}), TEXT, "expected a list"),
+    ("TYPE", ENTRIES, TEXT, "expected a stream"),
+    ("TYPE", ENTRIES, ("xadd", "{wc}:s", "1-1", "f", "v"), "has had an entry 1-1, so it takes no 1-0 of this"),
+    ("TYPE", one(HASH, STR, deletes={"f": True}), TEXT, "expected a hash"),
     *(
-        (
-            "TYPE",
-            one(HASH, INT, increments={"a": 1}),
-            ("hset", "{wc}:s", "a", found),
-            f"field 'a' holds '{found}'",
-        )
+        ("TYPE", ADDED, ("hset", "{wc}:s", "a", found), f"field 'a' holds '{found}'")
         for found in ("", " 1", "1 ", "+1", "01", "-0", "1.0", "1e3", "0x10", "nan", "one", "--1")
     ),
     *(
-        (
-            "TYPE",
-            one(HASH, FLOAT, increments={"a": [1.0]}),
-            ("hset", "{wc}:s", "a", found),
-            "expected a finite number",
-        )
+        ("TYPE", FLOAT_ADDED, ("hset", "{wc}:s", "a", found), "expected a finite number")
         for found in ("", " 1", "0x10", "nan", "inf", "-inf", "1e999", "one", ".", "1e")
     ),
-    ("TYPE", one(VALUE, INT, increments={VALUE_FIELD: 1}), ("set", "{wc}:s", "x"), "holds 'x'"),
+    ("TYPE", one(VALUE, INT, increments={VALUE_FIELD: 1}), TEXT, "holds 'x'"),
     ("TYPE", one(SORTED_SET, FLOAT, increments={"a": [1.0]}), ("zadd", "{wc}:s", "inf", "a"), "holds 'inf'"),
-    ("LIMIT", one(HASH, INT, increments={"a": 1}), ("hset", "{wc}:s", "a", str(MAX_INTEGER)), "would leave"),
-    (
-        "LIMIT",
-        one(HASH, INT, increments={"a": -1}),
-        ("hset", "{wc}:s", "a", str(-MAX_INTEGER)),
-        "would leave",
-    ),
-    ("LIMIT", one(HASH, INT, increments={"a": -1}), ("hset", "{wc}:s", "a", str(MAX_INTEGER + 1)), "outside"),
+    ("LIMIT", ADDED, ("hset", "{wc}:s", "a", str(MAX_INTEGER)), "would leave"),
+    ("LIMIT", TAKEN_AWAY, ("hset", "{wc}:s", "a", str(-MAX_INTEGER)), "would leave"),
+    ("LIMIT", TAKEN_AWAY, ("hset", "{wc}:s", "a", str(MAX_INTEGER + 1)), "outside"),
     ("LIMIT", one(HASH, INT, increments={"a": 2**53}), None, "'s', field 'a': 9007199254740992 is added"),
     ("LIMIT", one(HASH, INT, increments={"a": -(2**70)}), None, "'a': -1180591620717411303424 is added"),
     ("LIMIT", one(HASH, INT, puts={"a": 2**53}), None, "holds '9007199254740992', outside"),
     ("LIMIT", one(HASH, FLOAT, puts={"a": float("inf")}), None, "would become 'inf'"),
     ("LIMIT", one(HASH, FLOAT, increments={"a": [1e308, 1e308]}), None, "would leave the finite numbers"),
-    (
-        "LIMIT",
-        one(SORTED_SET, FLOAT, increments={"a": [1e308, 1e308, -1e308]}),
-        None,
-        "would leave the finite",
-    ),
+    ("LIMIT", one(SORTED_SET, FLOAT, increments={"a": [1e308, 1e308, -1e308]}), None, "would leave the finite"),
 ]
 
 
@@ -385,24 +356,23 @@ def test_too_many_bytes_are_not_sent(store, client, monkeypatch):
 @pytest.mark.parametrize("write_set", TOO_MANY, ids=["fields", "floats"])
 def test_the_server_has_the_same_limit(redis_backend, monkeypatch, write_set):
     monkeypatch.setattr(redis_arguments, "COMMIT_OPERATIONS_LIMIT", 10**9)
-    store, client = (
-        RedisStore("redis://under-test", "wc", client=redis_backend.client()),
-        redis_backend.client(),
-    )
-    store.check_server()
-    acquire(store)
+    store, client = owner_on(redis_backend.client()), redis_backend.client()
     with unchanged(client):
         reply = store.commit(commit_of(write_set))
         assert (reply.status, "more than 500000 operations" in reply.detail) == (CommitStatus.LIMIT, True)
 
 
-def test_wrong_type_under_a_key_of_ours_changes_nothing(store, client):
-    client.delete("{wc}:txbatch:receipts")
-    client.set("{wc}:txbatch:receipts", "x")
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [("receipts", {}), ("history", {}), ("quarantine", {"quarantine": SetAside(record_of(1), 10)})],
+    ids=["receipts", "history", "quarantine"],
+)
+def test_wrong_type_under_a_key_of_ours_changes_nothing(store, client, key, more):
+    client.set(f"{{wc}}:txbatch:{key}", "x")
     with unchanged(client):
-        reply = store.commit(commit_of(counts(a=1)))
+        reply = store.commit(commit_of(counts(a=1), **more))
         assert reply.status is CommitStatus.TYPE
-        assert "txbatch:receipts" in reply.detail
+        assert f"txbatch:{key}" in reply.detail
 
 
 def test_long_and_binary_finds_are_shown_short(store, client):
@@ -415,13 +385,3 @@ def test_long_and_binary_finds_are_shown_short(store, client):
 def test_unstorable_metadata_is_refused_before_anything_is_sent(store, client):
     with unchanged(client), pytest.raises(CodecError):
         store.commit(Commit((attempt(1),), counts(a=1), metadata={"p:1": object()}))
-
-
-def test_topologies_of_one_server_do_not_meet(open_store, client):
-    for topology_id in ("a", "a.b"):
-        store: RedisStore = open_store(topology_id)
-        acquire(store)
-        commit_ok(store, counts(x=1), 1)
-    assert (client.hget("{a}:counts", "x"), client.hget("{a.b}:counts", "x")) == (b"1", b"1")
-    assert admin_of(open_store("a")).drop().deleted == 4
-    assert client.hget("{a.b}:counts", "x") == b"1"

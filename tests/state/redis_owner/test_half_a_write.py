@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
 from state import HashState
-from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
 from state.records.stored_records import StoredPiece
 from state.redis_admin.importing import RedisImport
@@ -29,7 +28,7 @@ from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
 from tests.support.stores.admin import admin_of, overview_of
-from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, unchanged
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, owner_on
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -52,17 +51,6 @@ def log_of(server: Server) -> Path:
     return log
 
 
-def owner(server: Server, nonce: str, **described: str) -> RedisStore:
-    store = RedisStore(server.url, "t")
-    store.check_server()
-    acquire(store, nonce, **described)
-    return store
-
-
-def store_client(embedded: EmbeddedServer) -> redis.Redis:
-    return redis.Redis.from_url(embedded.url)
-
-
 def kill(pid: int) -> None:
     """Ends a server of ours, and waits until its supervisor has noticed."""
     os.kill(pid, signal.SIGKILL)
@@ -75,9 +63,22 @@ def stored(server: Server) -> dict[bytes, bytes]:
         return found
 
 
+def killed_within(server: Server, write: Callable[[], object], place: Callable[[bytes, int], int]) -> None:
+    """Kills a server after a write, and starts it again with a file that ends within it.
+
+    `place` returns how many bytes stay, given all of them and how many there were before the write.
+    """
+    before = log_of(server).stat().st_size
+    write()
+    server.kill()
+    data = log_of(server).read_bytes()
+    log_of(server).write_bytes(data[: place(data, before)])
+    server.start()
+
+
 def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
     server.start()
-    first = owner(server, "a" * 32)
+    first = owner_on(server.url, "t", "a" * 32)
     first.commit(commit_of(counts(x=1, y=1), attempt(1)))
     whole = log_of(server).stat().st_size
     first.store_metadata({"coordinator:2": "two"})
@@ -89,9 +90,8 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
     for size in range(whole + 1, len(data), EVERY_BYTES):
         log_of(server).write_bytes(data[:size])
         server.start()
-        second = owner(server, "c" * 32)
+        second = owner_on(server.url, "t", "c" * 32)
         status = overview_of(second)
-        assert status is not None
         assert status.committed_txid == 1
         second.commit(commit_of(counts(x=100), attempt(2)))
         second.close()
@@ -113,16 +113,12 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
 
 def test_an_owner_that_goes_on_over_half_a_write_is_stopped(server):
     server.start()
-    first = owner(server, "a" * 32)
+    first = owner_on(server.url, "t", "a" * 32)
     first.commit(commit_of(counts(x=1, y=1), attempt(1)))
-    whole = log_of(server).stat().st_size
-    first.commit(commit_of(counts(x=10, y=10, z=10), attempt(2)))
+    half = commit_of(counts(x=10, y=10, z=10), attempt(2))
+    killed_within(server, lambda: first.commit(half), lambda data, before: (before + len(data)) // 2)
     first.close()
-    server.kill()
-    data = log_of(server).read_bytes()
-    log_of(server).write_bytes(data[: (whole + len(data)) // 2])
-    server.start()
-    second = owner(server, "c" * 32)
+    second = owner_on(server.url, "t", "c" * 32)
     second.commit(commit_of(counts(x=100), attempt(2)))
     server.kill()
     server.start()
@@ -135,37 +131,29 @@ def test_an_owner_that_goes_on_over_half_a_write_is_stopped(server):
 
 
 def test_an_embedded_server_rewrites_a_file_that_it_has_cut(server, tmp_path_factory):
-    with EmbeddedServer(tmp_path_factory.mktemp("e"), program=server.program) as embedded:
+    with (
+        EmbeddedServer(tmp_path_factory.mktemp("e"), program=server.program) as embedded,
+        redis.Redis.from_url(embedded.url) as client,
+    ):
         store = RedisStore(embedded.url, "t", revive=embedded.ensure)
         store.check_server()
         acquire(store)
-        write_before_answering(embedded)
+        client.config_set("appendfsync", "always")  # with a busy disk, it may put off a write for 2 s
         for txid in (1, 2):
             store.commit(commit_of(counts(x=txid, y=txid, z=txid), attempt(txid)))
         (log,) = embedded.data_dir.glob("appendonlydir/*.incr.aof")
-        with store_client(embedded) as client:
-            pid = client.info("server")["process_id"]
-        kill(pid)
+        kill(client.info("server")["process_id"])
         with log.open("rb+") as file:
             file.truncate(log.stat().st_size - 150)
         embedded.ensure()
-        write_before_answering(embedded)
+        client.config_set("appendfsync", "always")
         acquire(store, "c" * 32)
         store.commit(commit_of(counts(x=100), attempt(2)))
-        with store_client(embedded) as client:
-            pid = client.info("server")["process_id"]
-        kill(pid)
+        kill(client.info("server")["process_id"])
         embedded.ensure()
-        with store_client(embedded) as client:
-            assert client.hgetall("{t}:counts") == {b"x": b"101", b"y": b"1", b"z": b"1"}
+        assert client.hgetall("{t}:counts") == {b"x": b"101", b"y": b"1", b"z": b"1"}
         store.confirm()
         store.close()
-
-
-def write_before_answering(embedded: EmbeddedServer) -> None:
-    """Has nothing be in memory alone when the server is killed: with a busy disk, it may put off a write for 2 s."""
-    with store_client(embedded) as client:
-        client.config_set("appendfsync", "always")
 
 
 @pytest.fixture
@@ -174,15 +162,6 @@ def torn(store: RedisStore, client) -> RedisStore:
     store.commit(commit_of(counts(x=1), attempt(1)))
     client.hincrby("{wc}:txbatch:control", "begun", 1)
     return store
-
-
-def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(torn, client):
-    refused = (lambda: torn.store_metadata({"coordinator:2": 2}), torn.confirm, lambda: acquire(torn, "c" * 32))
-    with unchanged(client):
-        assert torn.commit(commit_of(counts(x=1), attempt(2))).status is CommitStatus.TORN
-        for call in refused:
-            with pytest.raises(StateRefusedError, match=r"TORN.* part of a write; .*restore its data from a copy"):
-                call()
 
 
 def test_two_lives_of_a_topology_do_not_count_their_writes_alike(open_store, client):
@@ -203,20 +182,15 @@ def test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped(ser
     """The keys that only the lost write had made are not there when the drop looks for keys."""
     described = {"topology": '{"states": {"counts": {}}}'}
     server.start()
-    first = owner(server, "a" * 32, **described)
+    first = owner_on(server.url, "t", "a" * 32, **described)
     first.store_metadata({"coordinator:1": "one"})
-    whole = log_of(server).stat().st_size
-    first.commit(commit_of(counts(x=1, y=1), attempt(1)))
+    lost = commit_of(counts(x=1, y=1), attempt(1))
+    killed_within(server, lambda: first.commit(lost), lambda data, before: data.index(b"}:counts", before) + 60)
     first.close()
-    server.kill()
-    data = log_of(server).read_bytes()
-    after_the_counts = data.index(b"}:counts", whole) + 60
-    log_of(server).write_bytes(data[:after_the_counts])
-    server.start()
     dropping = RedisStore(server.url, "t")
     admin_of(dropping).drop()
     dropping.close()
-    second = owner(server, "b" * 32, **described)
+    second = owner_on(server.url, "t", "b" * 32, **described)
     second.commit(commit_of(counts(z=1), attempt(1)))
     server.kill()
     server.start()
@@ -234,12 +208,9 @@ def test_half_of_what_an_import_has_staged_is_not_put_in_twice(server):
     assert isinstance(target, RedisImport)
     target.begin()
     target.stage(items("a", "b"))
-    whole = log_of(server).stat().st_size
-    target.stage(items("c", "d"))
-    server.kill()
-    data = log_of(server).read_bytes()
-    log_of(server).write_bytes(data[: data.index(b"\r\nd\r\n", whole) + 8])
-    server.start()
+    killed_within(
+        server, lambda: target.stage(items("c", "d")), lambda data, before: data.index(b"\r\nd\r\n", before) + 8
+    )
     target._calls -= 1
     target.stage(items("c", "d"))
     target.restore(EXPORTED, generation="d" * 32, replaces=False)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from state.commits.commit import Commit, CommitStatus
+from state.commits.commit import Commit
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.transaction_history import KEPT_BYTES, parse_record
 from state.records.transaction_story import TransactionStory
 from state.redis_admin.pulse import PulseSender
 from tests.support.stores.admin import admin_of, transaction_of
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 HISTORY = "{wc}:txbatch:history"
 
@@ -94,21 +94,6 @@ def test_a_long_history_is_given_up_in_steps(store, client) -> None:
     for txid in (2502, 2503):
         store.commit(group(txid, txid, history=1))
     assert kept(client) == [2503]
-
-
-def test_a_commit_that_is_repeated_changes_no_record(store, client) -> None:
-    store.store_metadata({"coordinator:1": 1})
-    with unanswered(store):
-        store.commit(group(1, 1, forget=("coordinator:1",)))
-    with unchanged(client):
-        assert store.commit(group(1, 1, forget=("coordinator:1",))).status is CommitStatus.ALREADY
-
-
-def test_a_key_of_another_type_is_refused_before_anything_changes(store, client) -> None:
-    client.set(HISTORY, "x")
-    with unchanged(client):
-        reply = store.commit(group(1, 1))
-        assert (reply.status, "txbatch:history" in reply.detail) == (CommitStatus.TYPE, True)
 
 
 def test_a_transaction_that_is_not_committed_and_a_topology_that_is_not_there(open_store, client) -> None:

@@ -9,28 +9,22 @@ import pytest
 
 from state import SortedSetState
 from state.commits.commit import CommitStatus
-from state.commits.dead_letters import DEAD_LETTERS_STATE, add_letters, pack_letter
+from state.commits.dead_letters import DEAD_LETTERS_STATE, add_letters
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError, TopologyError
 from state.redis_owner.letter_pages import RedisDeadLetters
 from state.redis_owner.store import RedisStore
 from tests.support.stores.admin import admin_of
-from tests.support.stores.builders import attempt, commit_of, counts, dump, unanswered, unchanged
+from tests.support.stores.builders import attempt, commit_of, counts, dump, packed_letter, unanswered, unchanged
 
 KEY = "{wc}:txbatch:dead_letters"
-
-
-def letter(value: object) -> bytes:
-    return pack_letter(
-        "check", 0, source_component="lines", stream_id="default", fields=["v"], values=[value], reason="bad"
-    )
 
 
 def with_letters(
     values_of: Mapping[int, Sequence[object]], total: int = 1_000_000, taken: Sequence[bytes] = (), **increments: int
 ) -> WriteSet:
     write_set = counts(**increments)
-    letters = [(txid, [(1, list(map(letter, values)))]) for txid, values in values_of.items()]
+    letters = [(txid, [(1, list(map(packed_letter, values)))]) for txid, values in values_of.items()]
     add_letters(write_set, letters, total, taken=taken)
     return write_set
 
@@ -48,7 +42,7 @@ def read_all(letters: RedisDeadLetters, limit: int) -> list[str]:
     for _ in range(1_000):
         page = letters.page(after=after, limit=limit)
         assert len(page.letters) <= limit
-        found += [one["v"] for one in page.letters]
+        found += [one["line"] for one in page.letters]
         if page.is_last:
             return found
         after = (page.letters[-1].txid, page.letters[-1].number)
@@ -62,7 +56,7 @@ def test_letters_and_state_become_visible_together_and_once(store: RedisStore, c
         assert commit(store, 1, 2).status is CommitStatus.ALREADY
     page = store.dead_letters.page()
     assert (page.committed_txid, page.stored_count, page.is_last) == (1, 2, True)
-    assert [(one.letter_id, one["v"], one.reason) for one in page.letters] == [
+    assert [(one.letter_id, one["line"], one.reason) for one in page.letters] == [
         ("1.0", "1/0", "bad"),
         ("1.1", "1/1", "bad"),
     ]
@@ -75,8 +69,8 @@ def test_pages_of_any_size_give_every_letter_once_and_in_order(store: RedisStore
     commit(store, 6, 0, 5)
     expected = [f"{txid}/{n}" for txid, count in [(1, 3), (3, 1), (4, 12), (5, 2), (7, 5)] for n in range(count)]
     assert read_all(store.dead_letters, limit) == expected
-    assert [one["v"] for one in store.dead_letters.all()] == expected
-    assert [one["v"] for one in store.dead_letters.all(until_txid=3)] == expected[:4]
+    assert [one["line"] for one in store.dead_letters.all()] == expected
+    assert [one["line"] for one in store.dead_letters.all(until_txid=3)] == expected[:4]
 
 
 def test_a_reading_in_pages_leaves_out_what_is_committed_meanwhile(store: RedisStore) -> None:

@@ -171,13 +171,10 @@ def test_a_commit_that_empties_a_key_waits_while_its_slot_moves(
 
 def test_a_commit_that_empties_nothing_does_not_wait(cluster: ClusteredServers, store: RedisStore) -> None:
     store.store_metadata({"coordinator:1": 1})
-    for txid in (1, 2):
-        change = WriteSet({"x": writes(L, STR, appends=["a"])})
-        commit = commit_of(change, attempt(txid))
-        reply, was_early = (
-            (store.commit(commit), True) if txid == 1 else committed_while(cluster, store, commit, moves_for_s=30.0)
-        )
-        assert (reply.status, was_early) == (CommitStatus.OK, True)
+    first, second = (commit_of(WriteSet({"x": writes(L, STR, appends=["a"])}), attempt(txid)) for txid in (1, 2))
+    assert store.commit(first).status is CommitStatus.OK
+    reply, was_early = committed_while(cluster, store, second, moves_for_s=30.0)
+    assert (reply.status, was_early) == (CommitStatus.OK, True)
 
 
 def test_metadata_that_more_than_one_command_forgets_is_forgotten_once_the_slot_has_moved(

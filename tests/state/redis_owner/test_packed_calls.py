@@ -20,11 +20,10 @@ from state.keys import Keys
 from state.redis_client import packed_call as packing
 from state.redis_client.connection import RedisConnection
 from state.redis_owner.reader import RedisReader
-from state.redis_owner.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.conftest import redis_program, running_server, valkey_program
 from tests.simulation.memory_redis import MemoryRedis
-from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
+from tests.support.stores.builders import NONCE, attempt, commit_of, dump, owner_on, unchanged, writes
 from tests.support.stores.random_commits import play
 
 TINY = {"FLAT_MAX": 12, "ARGUMENTS_LIMIT": 14}
@@ -92,9 +91,7 @@ def test_a_commit_of_thousands_is_sent_within_the_limit_and_stores_what_it_would
     for given_limits in ({}, FLAT):
         client.lengths.clear()
         with limits(monkeypatch, given_limits):
-            store = RedisStore("redis://under-test", "t", client=client)
-            store.check_server()
-            acquire(store)
+            store = owner_on(client, "t")
             assert [store.commit(each).status for each in large(1_500)] == [CommitStatus.OK] * 2
         found.append(dump(client))
         if not given_limits:
@@ -174,9 +171,7 @@ def test_strings_of_every_length_arrive_on_a_server(backend, monkeypatch):
 
 
 def check_arrival(client, content_of, strings):
-    store = RedisStore("redis://under-test", "t", client=client)
-    store.check_server()
-    acquire(store)
+    store = owner_on(client, "t")
     values = writes(StateKind.HASH, ValueType.BYTES, puts=dict(enumerate(strings)))
     assert store.commit(commit_of(WriteSet({"log": values}))).status is CommitStatus.OK
     sent = [each.encode() if isinstance(each, str) else each for each in strings]
@@ -186,9 +181,7 @@ def check_arrival(client, content_of, strings):
 @pytest.mark.redis
 def test_a_packed_call_that_is_damaged_changes_nothing(redis_backend):
     client = redis_backend.client()
-    store = RedisStore("redis://under-test", "t", client=client)
-    store.check_server()
-    acquire(store)
+    owner_on(client, "t")
     for packed in (b"", b"\x92\xa1a", b"\x91\xa2a", b"x"):
         with unchanged(client), pytest.raises(redis.ResponseError):
             client.execute_command("FCALL", "txbatch_8_commit", "1", "{t}:txbatch:control", "packed", "0", packed)

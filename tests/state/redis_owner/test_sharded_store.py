@@ -71,16 +71,24 @@ def calls_survived(made: Callable[[], ShardedWorld], *, seed: int) -> int:
     raise AssertionError
 
 
-def test_a_start_that_dies_at_any_call_is_continued_exactly():
-    """The first run dies just after the decision; the second anywhere in its start."""
+def after_a_decision() -> ShardedWorld:
+    """A world in which a run has died just after its decision."""
+    world = ShardedWorld(3)
+    with pytest.raises(Died):
+        world.run(Random(5), TOTAL, dying_at(48))
+    return world
 
-    def decided() -> ShardedWorld:
-        world = ShardedWorld(3)
-        with pytest.raises(Died):
-            world.run(Random(5), TOTAL, dying_at(48))
-        return world
 
-    assert calls_survived(decided, seed=6) > 5
+def behind() -> ShardedWorld:
+    """A world in which a shard has lost all but its first write."""
+    world = after_run(3)
+    world.servers[2].go_back(writes_of(world.servers[2]) - 1)
+    return world
+
+
+@pytest.mark.parametrize(("made", "calls"), [(after_a_decision, 5), (behind, 40)])
+def test_a_start_that_dies_at_any_call_is_continued_exactly(made, calls):
+    assert calls_survived(made, seed=6) > calls
 
 
 def after_run(shard_count: int = 2, total: int = TOTAL) -> ShardedWorld:
@@ -94,10 +102,12 @@ def writes_of(server: Server) -> int:
     return len(server.befores)
 
 
-def test_a_home_that_has_lost_anything_takes_it_back_from_the_shards():
-    for lost in range(1, writes_of(after_run().servers[0])):
-        world = after_run()
-        world.servers[0].go_back(lost)
+@pytest.mark.parametrize(("number", "shard_count"), [(0, 2), (1, 2), (2, 2), (2, 3)])
+def test_a_server_that_has_lost_anything_is_given_it_by_the_others(number, shard_count):
+    """Home takes it back from the shards; a shard from the one that has kept its parts."""
+    for lost in range(1, writes_of(after_run(shard_count).servers[number])):
+        world = after_run(shard_count)
+        world.servers[number].go_back(lost)
         decided = dict(world.decided)
         world.run(Random(9), TOTAL)
         world.check_done()
@@ -113,11 +123,14 @@ def test_a_home_that_comes_back_empty_after_many_starts_takes_everything_back_fr
     world.check_done()
 
 
-def test_a_home_that_has_lost_more_than_shards_keep_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "message"), [(0, "has lost too much"), (2, "has txid 0 and not what was decided up to 18")]
+)
+def test_a_server_that_has_lost_more_than_the_others_keep_is_named(monkeypatch, number, message):
     monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
     world = after_run(total=3 * TOTAL)
-    world.servers[0].go_back(writes_of(world.servers[0]) - 1)
-    with pytest.raises(StateRefusedError, match="has lost too much") as refused:
+    world.servers[number].go_back(writes_of(world.servers[number]) - 1)
+    with pytest.raises(StateRefusedError, match=message) as refused:
         world.run(Random(9), 3 * TOTAL)
     assert refused.value.trouble is Trouble.REGRESSED
 
@@ -138,34 +151,6 @@ def test_a_group_waits_while_somebody_reads_all_shards_but_not_for_ever(looks):
     assert store.commit(commit_of(counts(a=1, b=2))).status is CommitStatus.OK
     assert len(slept) == (shard_module.PAUSE_LOOKS if looks is None else looks)
     assert world.shown(0) + world.shown(1) == {"a": 1, "b": 2}
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_shard_that_has_lost_its_last_apply_makes_it_again(number):
-    world = after_run()
-    world.servers[number].go_back(1)
-    world.run(Random(9), TOTAL)
-    world.check_done()
-
-
-@pytest.mark.parametrize("shard_count", [2, 3])
-def test_a_shard_that_has_lost_anything_is_given_it_by_the_shard_that_has_kept_it(shard_count):
-    for lost in range(1, writes_of(after_run(shard_count).servers[2])):
-        world = after_run(shard_count)
-        world.servers[2].go_back(lost)
-        decided = dict(world.decided)
-        world.run(Random(9), TOTAL)
-        world.check_done()
-        assert world.decided == decided  # nothing was run again
-
-
-def test_a_start_that_dies_while_it_gives_a_shard_what_it_has_lost_is_continued_exactly():
-    def behind() -> ShardedWorld:
-        world = after_run(3)
-        world.servers[2].go_back(writes_of(world.servers[2]) - 1)
-        return world
-
-    assert calls_survived(behind, seed=6) > 40
 
 
 @pytest.mark.parametrize("shard_count", [1, 2, 3])
@@ -275,42 +260,26 @@ def test_a_start_that_home_has_lost_before_anything_was_committed_is_made_again(
     store.confirm()
 
 
-def test_two_histories_are_named():
+@pytest.mark.parametrize(
+    ("copied", "total", "message"),
+    [
+        (3, 3, "has another history than home"),
+        *((txid, TOTAL, f"has txid {txid} and not what was decided up to {TOTAL}") for txid in (1, 2, 3)),
+    ],
+)
+def test_a_shard_of_another_history_is_named_and_not_given_what_it_lacks(copied, total, message):
     """All servers go back, other batches are committed, and a shard is restored from a copy of the first history."""
     world = ShardedWorld(2)
     start = [server.memory.content() for server in world.servers]
-    world.run(Random(8), 3)
+    world.run(Random(8), copied)
     copy = world.servers[2].memory.content()
     for server, content in zip(world.servers, start, strict=True):
         server.memory.become(content)
-    world.run(Random(8), 3, flavour=1)
+    world.run(Random(8), total, flavour=1)
     world.servers[2].memory.become(copy)
-    with pytest.raises(StateRefusedError, match="has another history than home"):
-        world.run(Random(9), 3, flavour=1)
-
-
-@pytest.mark.parametrize("before", [1, 2, 3])
-def test_a_shard_of_another_history_is_not_given_what_it_lacks(before):
-    """As above, but the copy is of a txid below home's."""
-    world = ShardedWorld(2)
-    start = [server.memory.content() for server in world.servers]
-    world.run(Random(8), before)
-    copy = world.servers[2].memory.content()
-    for server, content in zip(world.servers, start, strict=True):
-        server.memory.become(content)
-    world.run(Random(8), TOTAL, flavour=1)
-    world.servers[2].memory.become(copy)
-    with pytest.raises(StateRefusedError, match=rf"has txid {before} and not what was decided up to 6"):
-        world.run(Random(9), TOTAL, flavour=1)
-    assert world.servers[2].memory.hash(HOME.shard(1).control)[b"committed"] == str(before).encode()
-
-
-def test_a_shard_that_lacks_more_than_is_kept_is_named(monkeypatch):
-    monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
-    world = after_run(total=3 * TOTAL)
-    world.servers[2].go_back(writes_of(world.servers[2]) - 1)
-    with pytest.raises(StateRefusedError, match="has txid 0 and not what was decided up to 18"):
-        world.run(Random(9), 3 * TOTAL)
+    with pytest.raises(StateRefusedError, match=message):
+        world.run(Random(9), total, flavour=1)
+    assert world.servers[2].memory.hash(HOME.shard(1).control)[b"committed"] == str(copied).encode()
 
 
 def test_what_one_shard_refuses_none_applies():

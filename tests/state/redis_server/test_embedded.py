@@ -174,17 +174,6 @@ def test_a_server_keeps_freed_blocks_unless_the_user_says_otherwise(data_dir, tm
     assert seen == "glibc.malloc.tcache_count=65535:glibc.malloc.tcache_count=7\n"
 
 
-def test_a_second_driver_attaches_to_the_first_ones_server(data_dir, driver):
-    first, second = driver(), driver()
-    runs = {first.opened(), second.opened()}
-    assert len({run_id for run_id, _ in runs}) == 1
-    assert sorted(is_owned for _, is_owned in runs) == [False, True]
-    first.add(10)
-    assert second.add(5) == 15
-    second.end()
-    first.end()
-
-
 def test_a_killed_driver_takes_its_server_along_and_loses_nothing(data_dir, driver):
     for round_number in range(1, 4):
         killed = driver()
@@ -321,12 +310,6 @@ def test_a_program_on_path_is_used_unless_too_old(monkeypatch, tmp_path):
         redis_program.find_server_program()
     program.write_text("#!/bin/sh\necho 'Redis server v=7.0.15 sha=0'\n")
     assert redis_program.find_server_program() == str(program)
-
-
-def test_a_server_from_path_works_too(data_dir, request):
-    request.getfixturevalue("redis_server_url")
-    with EmbeddedServer(data_dir, program="redis-server") as server:
-        assert value_of(server) == 0
 
 
 @pytest.mark.parametrize("name", ["two words", "josé", "100%", "a#b", "why?"])

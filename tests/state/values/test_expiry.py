@@ -8,18 +8,13 @@ from typing import Any
 import pytest
 
 from state.values.expiry import expiry_ms
+from state.values.state_kind import MAX_INTEGER
+from tests.support.values import Number
 
 FAR_S = 4_102_444_800
 
 
-class Whole:
-    """A whole number of somebody else, such as one of NumPy's."""
-
-    def __index__(self) -> int:
-        return FAR_S
-
-
-@pytest.mark.parametrize("given", [FAR_S, Whole(), date(2100, 1, 1), datetime(2100, 1, 1, tzinfo=UTC)])
+@pytest.mark.parametrize("given", [FAR_S, Number(FAR_S), date(2100, 1, 1), datetime(2100, 1, 1, tzinfo=UTC)])
 def test_the_same_time_may_be_given_in_several_ways(given: Any) -> None:
     assert expiry_ms(given, "given") == FAR_S * 1000
 
@@ -37,6 +32,7 @@ def test_what_is_no_time_is_refused(given: Any) -> None:
         (FAR_S * 1000, "if these are milliseconds, give seconds"),
         (0, "before 1970 or too far"),
         (-1, "before 1970 or too far"),
+        (MAX_INTEGER, "after the year 5000; if these are milliseconds, give seconds"),
     ],
 )
 def test_what_is_too_far_is_refused(given: Any, why: str) -> None:

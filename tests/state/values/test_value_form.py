@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state import HashState, ListState, ValueState
-from state.errors import StateRefusedError, TopologyError
-from state.kinds.session import StateSession
+from state.errors import StateRefusedError
 from state.values.state_kind import MAX_INTEGER, TupleType, ValueType, field_type_of
 from state.values.value_form import (
     SCALE_MAX,
@@ -136,30 +135,6 @@ def test_json_that_would_come_back_as_something_else_is_refused(value, error):
         canonical_json(value)
     with pytest.raises(error, match=r"'notes' was given value .* but declares json"):
         written(Ledger(), lambda own: own.notes.put("a", value))
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: HashState("a", value=Decimal), "holds Decimals and is given scale None; give the digits"),
-        (lambda: HashState("a", value=Decimal, scale=16), "is given scale 16"),
-        (lambda: ValueState("a", value=Decimal, scale=True), "is given scale True"),
-        (lambda: ListState("a", value=int, scale=2), "is given scale 2, which only Decimal values have"),
-        (lambda: HashState("a", value=dict), "declared as 'dict'; use one of int, float, str, bytes, Decimal, json"),
-    ],
-    ids=["missing", "too large", "bool", "of an int", "dict"],
-)
-def test_an_unusable_declaration_is_refused(make, message):
-    with pytest.raises(TopologyError, match=message):
-        make()
-
-
-def test_text_cannot_be_incremented_though_it_is_json():
-    session = StateSession()
-    live = Ledger.notes.bind(session)
-    session.open()
-    with pytest.raises(TypeError, match="'notes' holds json values and cannot be incremented"):
-        live.increment("a", 1)
 
 
 @pytest.mark.parametrize(("stored", "declared"), [(b"1.5", ValueType.DECIMAL), (b"{", ValueType.JSON)], ids=str)

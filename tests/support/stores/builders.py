@@ -9,6 +9,7 @@ from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
+from state.commits.dead_letters import pack_letter
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
@@ -75,6 +76,15 @@ def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> FoundTopol
     return store.acquire(nonce=nonce, **given)
 
 
+def owner_on(server: Any, topology_id: str = "wc", nonce: str = NONCE, **described: str) -> RedisStore:
+    """A checked store that owns a topology, on a server that is given by its URL or by a client."""
+    url, client = (server, None) if isinstance(server, str) else ("redis://under-test", server)
+    store = RedisStore(url, topology_id, client=client)
+    store.check_server()
+    acquire(store, nonce, **described)
+    return store
+
+
 @contextmanager
 def unanswered(store: RedisStore) -> Iterator[None]:
     """Lets the store forget at the end that anything was answered meanwhile, as if the connection had been cut."""
@@ -131,3 +141,9 @@ def record_of(txid: int, **changes: Any) -> QuarantineRecord:
     batch = BatchInput(**{"number": txid, "metadata": [txid, txid + 1], **changes})
     cause = PoisonCause("ValueError: no number", 5, "parse", 1, "Traceback\nValueError: no number", "('x',)")
     return QuarantineRecord(txid, batch, cause, 1.5, "0" * 16, "source-1")
+
+
+def packed_letter(value: Any = "x", reason: str = "bad") -> bytes:
+    """A tuple of `lines` with one field, as the bolt `check` has refused it."""
+    names = {"source_component": "lines", "stream_id": "default"}
+    return pack_letter("check", 0, fields=["line"], values=[value], reason=reason, **names)

@@ -14,7 +14,7 @@ import redis
 
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
-from state.commits.dead_letters import add_letters, pack_letter
+from state.commits.dead_letters import add_letters
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError
 from state.redis_client.connection import RedisConnection
@@ -22,7 +22,7 @@ from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind
 from tests.support.stores.admin import admin_of
-from tests.support.stores.builders import attempt
+from tests.support.stores.builders import attempt, packed_letter
 from tests.support.stores.random_writes import random_write_set
 
 Call = tuple[Any, ...]
@@ -132,9 +132,7 @@ class Story:
 
     def _refuse(self, write_set: WriteSet, group: tuple[TransactionAttempt, ...]) -> None:
         """Adds dead letters to a commit, and takes away some of the earlier ones, perhaps one that is not there."""
-        letter = pack_letter(
-            "bolt", 0, source_component="up", stream_id="default", fields=["f"], values=[self._txid], reason="no"
-        )
+        letter = packed_letter(self._txid)
         page = self._stores[0].dead_letters.page(limit=3)
         members = [*(one.member for one in page.letters), b"1.000009:gone"]
         taken = self._random.sample(members, self._random.choice([0, 0, 0, 1])) if len(members) > 1 else []

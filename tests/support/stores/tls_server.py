@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import redis
 
-START_TIMEOUT_S = 10.0
+from tests.conftest import running_server
+from tests.support.chaos.nemesis.servers import free_port
 
 
 @dataclass(frozen=True)
@@ -34,53 +32,25 @@ def running_tls_server(*, asks_for_certificates: bool = False) -> Iterator[TlsSe
     program, openssl = shutil.which("redis-server"), shutil.which("openssl")
     if program is None or openssl is None:
         pytest.skip("redis-server or openssl on PATH is missing")
-    with tempfile.TemporaryDirectory(prefix="txbatch-") as name:
-        folder = Path(name)
-        server = TlsServer(_free_port(), _free_port(), folder / "certificate.pem", folder / "key.pem")
+    with tempfile.TemporaryDirectory(prefix="txbatch-") as name, ExitStack() as stack:
+        certificate, key = Path(name, "certificate.pem"), Path(name, "key.pem")
+        server = TlsServer(free_port(), free_port(), certificate, key)
         made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-        files = ["-keyout", str(server.key), "-out", str(server.certificate)]
+        files = ["-keyout", str(key), "-out", str(certificate)]
         names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
         subprocess.run([openssl, *made, *names, *files], check=True, capture_output=True)
-        command = [program, *_options(server, folder, asks_for_certificates=asks_for_certificates)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        options = {
+            "port": server.plain_port,
+            "bind": "127.0.0.1",
+            "tls-port": server.tls_port,
+            "tls-cert-file": certificate,
+            "tls-key-file": key,
+            "tls-ca-cert-file": certificate,
+            "tls-auth-clients": "yes" if asks_for_certificates else "no",
+        }
+        given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         try:
-            _await(process, server)
-            yield server
-        finally:
-            process.terminate()
-            process.wait(START_TIMEOUT_S)
-
-
-def _options(server: TlsServer, folder: Path, *, asks_for_certificates: bool) -> list[str]:
-    options = {
-        "port": str(server.plain_port),
-        "tls-port": str(server.tls_port),
-        "bind": "127.0.0.1",
-        "tls-cert-file": str(server.certificate),
-        "tls-key-file": str(server.key),
-        "tls-ca-cert-file": str(server.certificate),
-        "tls-auth-clients": "yes" if asks_for_certificates else "no",
-        "save": "",
-        "dir": str(folder),
-    }
-    return [part for name, value in options.items() for part in (f"--{name}", value)]
-
-
-def _await(process: subprocess.Popen[bytes], server: TlsServer) -> None:
-    """Returns once the server answers; there is no event to wait for, so it is asked again every 10 ms."""
-    deadline = time.monotonic() + START_TIMEOUT_S
-    with redis.Redis(port=server.plain_port) as client:
-        while process.poll() is None and time.monotonic() < deadline:
-            try:
-                client.ping()
-            except redis.ConnectionError:
-                time.sleep(0.01)
-            else:
-                return
-    pytest.skip("redis-server on PATH does not start with TLS")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+            stack.enter_context(running_server(program, *given))
+        except pytest.fail.Exception:
+            pytest.skip("redis-server on PATH does not start with TLS")
+        yield server

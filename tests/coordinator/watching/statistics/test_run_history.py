@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from itertools import pairwise
 
 import pytest
 
+from coordinator.plain.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import POINTS_MAX, RunPoint, Series, WaveTime
 from tests.support.watching.counted import Counted
 
@@ -19,14 +23,6 @@ def test_a_series_keeps_its_ends_and_is_as_dense_everywhere(count):
     assert kept[:1] + kept[-1:] == [number for number in (0, count - 1) if count]
     assert min(count, POINTS_MAX // 2) <= len(kept) <= POINTS_MAX + 1
     assert len({right - left for left, right in pairwise(kept[:-1])}) <= 1
-
-
-def test_a_copy_stays_as_it_is():
-    series: Series[int] = Series()
-    series.add(1)
-    copy = series.copied()
-    series.add(2)
-    assert (copy.points(), series.points()) == ([1], [1, 2])
 
 
 def test_times_are_seconds_since_the_first_wave():
@@ -56,3 +52,16 @@ def test_the_lag_counts_no_time_in_which_nothing_was_in_flight(idle_s: float) ->
     run.active = 1
     counter.starts(104.0 + idle_s, 3)
     assert run.commit_lag_s(105.0 + idle_s) == 2.0
+
+
+@pytest.mark.parametrize("figures", [RunStatistics(), PlainStatistics()])
+def test_a_copy_shares_nothing_that_the_run_changes_in_place(figures: RunStatistics | PlainStatistics) -> None:
+    copy = figures.copied()
+    shared = [
+        field.name
+        for field in fields(figures)
+        if isinstance(getattr(figures, field.name), list | Mapping)
+        and getattr(figures, field.name) is getattr(copy, field.name)
+    ]
+    assert shared == []
+    assert figures.history.moments is not copy.history.moments
