@@ -17,15 +17,8 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partitioned import (
-    IPartitionedTransactionalSpout,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-)
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.testing.simulated.fault_plan import FaultPlan
 from coordinator.topology.building.topology import Topology

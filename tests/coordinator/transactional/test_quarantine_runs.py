@@ -10,23 +10,13 @@ import pytest
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state.errors import (
-    NotRepublishableError,
-    QuarantineFullError,
-    ReplayLimitError,
-    StateRefusedError,
-    TopologyError,
-    UserCodeError,
-)
+from state.errors import NotRepublishableError, QuarantineFullError, StateRefusedError, TopologyError, UserCodeError
 from tests.support.runs.quarantine_world import (
     POISON,
     SPOUTS,
     HugeStore,
     ParseAndDrop,
-    ParseLater,
-    ParseWithoutRight,
     QuarantineWorld,
-    broken_at_two,
     fold,
     topology,
     two_parts,
@@ -179,15 +169,6 @@ def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
 
 
 @kinds
-def test_a_run_that_is_to_halt_halts_as_ever(kind):
-    world = QuarantineWorld()
-    with pytest.raises(UserCodeError, match="this is poison"):
-        world.run(poisoned(kind), on_poison="halt")
-    assert world.counts() == fold(BATCHES[:1])
-    assert world.quarantined() == []
-
-
-@kinds
 def test_too_many_quarantined_batches_halt_the_run(kind):
     world = QuarantineWorld()
     with pytest.raises(
@@ -236,12 +217,6 @@ class TestOtherCauses:
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
         world.run(topology(Numbers(), is_fixed=True), republish="all")
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
-
-    def test_what_is_not_the_fault_of_the_batch_is_never_quarantined(self):
-        world = QuarantineWorld()
-        with pytest.raises(StateRefusedError, match="no such right"):
-            world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseWithoutRight(is_fixed=True)))
-        assert world.quarantined() == []
 
 
 class Numbers(ITransactionalSpout):
@@ -371,13 +346,6 @@ class TestSpoutsThatCannot:
         assert world.store().quarantined() == before
         assert world.counts() == fold(BATCHES, without=POISONED)
 
-    def test_an_opaque_emitter_that_raises_while_it_cuts_halts_the_run(self):
-        parts = two_parts(BATCHES)
-        world = QuarantineWorld()
-        with pytest.raises(UserCodeError, match="broken"):
-            world.run(topology(OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable=broken_at_two)))
-        assert world.quarantined() == []
-
     def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
         world = world_after("whole")
         world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
@@ -386,11 +354,3 @@ class TestSpoutsThatCannot:
             world.run(fixed, republish=[2])
         world.run(fixed, republish=[2], adopt=True)
         assert world.counts() == fold(MORE, without=[4])
-
-
-def test_a_failed_exception_is_replayed_and_then_quarantined():
-    world = QuarantineWorld()
-    world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseLater(is_fixed=True)))
-    assert world.quarantined() == POISONED
-    with pytest.raises(ReplayLimitError):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseLater(is_fixed=True)), republish=[2])

@@ -53,11 +53,6 @@ def test_the_table_is_the_one_above():
     assert {(before, after) for before, all_after in LEGAL.items() for after in all_after} == TRANSITIONS
 
 
-def test_a_commit_that_was_sent_is_never_given_up():
-    assert (PUBLISHING, DROPPED) not in TRANSITIONS
-    assert (SETTING_ASIDE, DROPPED) not in TRANSITIONS
-
-
 @pytest.mark.parametrize("end", [COMMITTED, DROPPED])
 def test_an_attempt_that_has_ended_is_current_no_more(end):
     record = record_in(PUBLISHING if end is COMMITTED else PROCESSING)

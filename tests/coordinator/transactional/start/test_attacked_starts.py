@@ -15,7 +15,7 @@ from coordinator.spouts.run_so_far import InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState, ListState, SourceError, StateRefusedError, UserCodeError
+from state import ListState, SourceError, StateRefusedError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.runs.collecting import Collecting
 
@@ -33,10 +33,6 @@ class Keep(Collecting):
 
 class KeepElsewhere(Keep):
     rows = ListState("elsewhere", value=str)
-
-
-class KeepBoth(Keep):
-    more = HashState("more", value=int)
 
 
 def topology(spout, keep=Keep):
@@ -88,11 +84,6 @@ def test_a_state_that_comes_back_is_not_continued_without_a_word(cluster):
     with pytest.raises(StateRefusedError, match=r"its states have changed|has no record of writing 'rows'"):
         finish(cluster, spout, Keep)
     assert finish(cluster, spout, Keep, accept_state_changes=True).state("rows") == ["a"]
-
-
-def test_a_state_that_is_new_begins_without_a_word(cluster):
-    finish(cluster, TWO_ROWS)
-    assert finish(cluster, TWO_ROWS, KeepBoth).state("rows") == ["a", "b"]
 
 
 def test_a_description_that_cannot_be_read_is_refused(cluster):
