@@ -116,13 +116,6 @@ def test_a_mutant_that_is_spared_says_why_and_names_a_test_that_is_there():
             assert not test or f"def {test.rpartition('::')[2]}(" in (ROOT / path).read_text(), mutant.dies_in
 
 
-def test_what_is_planted_together_is_planted_alone_too():
-    for mutant in MUTANTS.values():
-        assert set(mutant.parts) <= MUTANTS.keys(), mutant.name
-        alone = [patch for part in mutant.parts for patch in MUTANTS[part].patches]
-        assert not mutant.parts or list(mutant.patches) == alone, mutant.name
-
-
 def test_the_documentation_lists_them_all():
     text = (Path(__file__).parent / "mutants" / "README.md").read_text(encoding="utf-8")
     assert [name for name in MUTANTS if f"| **{name}** |" not in text] == []
