@@ -22,7 +22,8 @@ from tests.simulation.fault_rates import swarm_rates
 from tests.simulation.invariants import ViolatedError, records_of
 from tests.simulation.poison import KEYS, PoisonPost, PoisonSimulation
 from tests.simulation.scenario import Scenario
-from tests.simulation.workload import PARTITIONS, ROWS, TOPOLOGY_ID
+from tests.simulation.workload import ROWS, TOPOLOGY_ID
+from tests.support.scenarios.transfers import PARTITIONS
 
 LEVELS = ("memory", "fsync", "replica")
 ALL = ("WITHSCORES", "LIMIT", "0", str(PARTITIONS * ROWS))

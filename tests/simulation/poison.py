@@ -38,18 +38,8 @@ from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import Simulation
-from tests.simulation.workload import (
-    PARTITIONS,
-    ROWS,
-    SPOUTS,
-    TOPOLOGY_ID,
-    Audit,
-    Post,
-    World,
-    topology,
-    transfer,
-    weight,
-)
+from tests.simulation.workload import ROWS, SPOUTS, TOPOLOGY_ID, Audit, Post, World, topology
+from tests.support.scenarios.transfers import PARTITIONS, transfer, weight
 
 KEYS = Keys(TOPOLOGY_ID)
 Rows = frozenset[tuple[int, int]]

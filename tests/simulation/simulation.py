@@ -46,7 +46,8 @@ from tests.simulation.invariants import (
 from tests.simulation.plain_simulation import PlainSimulation
 from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
 from tests.simulation.sim_server import SimServer
-from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, Audit, World, topology, transfer, weight
+from tests.simulation.workload import MARKS, TOPOLOGY_ID, Audit, World, topology
+from tests.support.scenarios.transfers import PARTITIONS, transfer, weight
 
 ServerT = TypeVar("ServerT", bound=SimServer)
 BUILDS = (" acquire OK", " metadata OK", " commit OK", " barrier OK")

@@ -20,7 +20,7 @@ from examples.dedupe import topology as dedupe
 from examples.word_count import topology as word_count
 from state.errors import TopologyError
 from state.records.declared_states import with_shards
-from tests.simulation.workload import PartitionedSpout
+from tests.support.scenarios.transfer_spouts import PartitionedSpout
 from tests.support.topologies.components import Commit, Lines, Pass
 from tests.support.topologies.plain_components import Identity
 
