@@ -9,8 +9,8 @@ import pytest
 
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state.errors import NotRepublishableError, QuarantineFullError, StateRefusedError, TopologyError, UserCodeError
+from coordinator.spouts.transactional import SpoutEmitter
+from state.errors import QuarantineFullError, StateRefusedError, TopologyError
 from tests.support.runs.quarantine_world import (
     POISON,
     SPOUTS,
@@ -19,7 +19,6 @@ from tests.support.runs.quarantine_world import (
     QuarantineWorld,
     fold,
     topology,
-    two_parts,
 )
 from tests.support.stores.admin import admin_of
 
@@ -144,18 +143,6 @@ def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
 
 
 @kinds
-def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
-    world = world_after(kind)
-    before = world.store().quarantined()
-    with pytest.raises(UserCodeError, match="this is poison"):
-        world.run(poisoned(kind), republish="all")
-    assert world.store().quarantined() == before
-    assert world.counts() == fold(BATCHES, without=POISONED)
-    world.run(poisoned(kind, MORE), adopt=True)
-    assert world.counts() == fold(MORE, without=POISONED)
-
-
-@kinds
 def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
     world = world_after(kind)
     record = world.store().quarantined()[0]
@@ -219,73 +206,48 @@ class TestOtherCauses:
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
 
 
-class Numbers(ITransactionalSpout):
-    """Transaction k is the word nk; three of them, by the number of the transaction alone."""
-
-    output_fields = ("word",)
-
-    def __init__(self, bad=0):
-        self.bad = bad
-
-    def fingerprint(self):
-        return "numbers"
-
-    def get_coordinator(self, conf, context):
-        return NumbersCoordinator()
-
-    def get_emitter(self, conf, context):
-        return NumbersEmitter(self.bad, context)
-
-
-class NumbersCoordinator(SpoutCoordinator):
-    def is_ready(self):
-        return self.run_so_far.last_txid < 3
-
-    def initialize_transaction(self, txid, previous):
-        assert txid == (previous or 0) + 1
-        return txid
-
-    def is_exhausted(self):
-        return not self.is_ready()
-
-
-class NumbersEmitter(SpoutEmitter):
-    def __init__(self, bad, context):
-        self.bad, self.context = bad, context
-
-    def emit_batch(self, attempt, metadata, collector):
-        assert attempt.txid == metadata, "the spout counts its own batches"
-        if metadata == self.bad:
-            raise ValueError("no number")
-        if self.context.task_index == 0:
-            collector.emit([f"n{metadata}"])
-
-
-class ToldNumbers(Numbers, ICommitterTransactionalSpout):
-    """Writes down what it is told; it would free it."""
+class Numbers(FixedBatchesSpout, ICommitterTransactionalSpout):
+    """Transaction k is the word nk, on which emitters may raise; writes down what it is told, and would free it."""
 
     told: ClassVar[list[int]] = []
+
+    def __init__(self, bad=0):
+        super().__init__([[["n1"]], [["n2"]], [["n3"]]], ["word"])
+        self.bad = bad
+
+    def get_emitter(self, conf, context):
+        return NumbersEmitter(self.bad, super().get_emitter(conf, context))
 
     def get_committer(self, conf, context):
         return Told()
 
 
+class NumbersEmitter(SpoutEmitter):
+    def __init__(self, bad, emitter):
+        self.bad, self.emitter = bad, emitter
+
+    def emit_batch(self, attempt, metadata, collector):
+        if attempt.txid == self.bad:
+            raise ValueError("no number")
+        self.emitter.emit_batch(attempt, metadata, collector)
+
+
 class Told(SpoutCommitter):
     def commit(self, attempt):
-        ToldNumbers.told.append(attempt.txid)
+        Numbers.told.append(attempt.txid)
 
 
 def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_before():
-    ToldNumbers.told.clear()
+    Numbers.told.clear()
     world = QuarantineWorld()
-    world.run(topology(ToldNumbers(bad=3), is_fixed=True))
-    assert sorted(set(ToldNumbers.told)) == [1, 2]
-    world.run(topology(ToldNumbers(bad=3), is_fixed=True))
-    assert 3 not in ToldNumbers.told, "a new run tells the last group again, but not this one"
-    world.run(topology(ToldNumbers(), is_fixed=True), republish="all")
-    assert ToldNumbers.told[-1] == 3
-    world.run(topology(ToldNumbers(), is_fixed=True))
-    assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
+    world.run(topology(Numbers(bad=3), is_fixed=True))
+    assert sorted(set(Numbers.told)) == [1, 2]
+    world.run(topology(Numbers(bad=3), is_fixed=True))
+    assert 3 not in Numbers.told, "a new run tells the last group again, but not this one"
+    world.run(topology(Numbers(), is_fixed=True), republish="all")
+    assert Numbers.told[-1] == 3
+    world.run(topology(Numbers(), is_fixed=True))
+    assert Numbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
 
 
 class Sparing(SpoutCommitter):
@@ -336,16 +298,6 @@ def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from
 
 
 class TestSpoutsThatCannot:
-    def test_an_opaque_spout_that_would_read_something_else_gives_the_named_error(self):
-        world = world_after("opaque")
-        before = world.store().quarantined()
-        parts = two_parts(BATCHES)
-        away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
-        with pytest.raises(NotRepublishableError, match=r"txid 2 cannot be republished: partition\.1 ended at"):
-            world.run(topology(away, is_fixed=True), republish=[2], adopt="unchecked")
-        assert world.store().quarantined() == before
-        assert world.counts() == fold(BATCHES, without=POISONED)
-
     def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
         world = world_after("whole")
         world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)

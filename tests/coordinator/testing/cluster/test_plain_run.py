@@ -104,15 +104,6 @@ def test_an_unacked_message_fails_between_t_and_2t_at_the_second_rotation(emitte
     assert ends(run) == ([], ["m"], 0)
 
 
-def test_an_ack_that_comes_after_the_timeout_changes_nothing():
-    run = held_run()
-    feed(run, "m")
-    run.advance_time(2 * T)
-    run.ack(run.waiting("held")[0])
-    run.run_until_idle()
-    assert (run.acked("spout"), run.failed("spout")) == ([], ["m"])
-
-
 def test_a_reset_keeps_a_message_from_timing_out():
     run = held_run()
     feed(run, "m")

@@ -146,7 +146,11 @@ NO_BUILDER = r"submit got .* of type TransactionalTopologyBuilder; give the resu
     ("topology", "given", "said"),
     [
         (BUILDER, {}, NO_BUILDER),
-        (COUNTING, {"by_hand": ["count"]}, "submit got by_hand, which is for plain topologies"),
+        (
+            COUNTING,
+            {"by_hand": ["count"]},
+            r"submit got by_hand, which is for plain .*call hold\(\"processing\"\) or hold\(",
+        ),
         (COUNTING, {"message_fault": lambda message: [message]}, NO_EFFECT),
     ],
     ids=["builder", "by_hand", "message_fault"],

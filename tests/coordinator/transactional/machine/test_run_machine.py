@@ -115,14 +115,6 @@ def test_a_late_verdict_on_a_cancelled_group_touches_nothing():
     assert by_hand.group == (att(1, 2),)
 
 
-def test_a_report_on_a_txid_never_issued_touches_nothing():
-    by_hand, _ = started()
-    before = snapshot(by_hand)
-    assert by_hand.ack(att(77, 1)) == []
-    assert by_hand.fail(att(77, 1)) == []
-    assert snapshot(by_hand) == before
-
-
 def test_a_verdict_of_the_commit_phase_on_an_attempt_that_is_processed_is_ignored():
     by_hand, attempts = started()
     before = snapshot(by_hand)
@@ -170,18 +162,6 @@ def test_the_source_is_not_asked_for_a_txid_that_was_cut_before():
     (again,) = by_hand.turn()
     assert emitted([again]) == [1, 2, 3]
     assert [(cut.txid, cut.is_new) for cut in source.asked] == [(1, True), (2, True), (3, True)]
-
-
-def test_a_source_that_has_nothing_is_asked_again_in_the_next_turn():
-    source = ScriptedSource()
-    by_hand = ByHand(source)
-    for last in (1, 2):
-        source.answers = ["no"]
-        by_hand.turn()
-        source.answers = ["yes", "no"]
-        by_hand.turn()
-        assert by_hand.machine.last_txid() == last
-    assert [cut.txid for cut in source.asked] == [1, 1, 2, 2, 2, 3]
 
 
 def test_what_one_turn_cuts_is_stored_in_one_call_before_it_is_emitted():
@@ -396,12 +376,6 @@ def test_a_group_is_no_larger_than_either_limit(group_max, one_by_one, size):
     if one_by_one:
         by_hand.machine._commits._size.one_by_one()
     assert by_hand.turn() == [commits(*range(1, 1 + size))]
-
-
-def test_one_group_at_a_time():
-    by_hand, _ = acked(commit_group_max=1)
-    assert by_hand.turn() == [commits(1)]
-    assert by_hand.turn() == []
 
 
 def test_the_commit_goes_out_before_new_batches():
