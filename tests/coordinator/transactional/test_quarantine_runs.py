@@ -297,12 +297,11 @@ def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from
     assert bounds(Sparing.spared[-1][0]), Sparing.spared
 
 
-class TestSpoutsThatCannot:
-    def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
-        world = world_after("whole")
-        world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
-        fixed = poisoned("whole", MORE, is_fixed=True)
-        with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
-            world.run(fixed, republish=[2])
-        world.run(fixed, republish=[2], adopt=True)
-        assert world.counts() == fold(MORE, without=[4])
+def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted():
+    world = world_after("whole")
+    world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
+    fixed = poisoned("whole", MORE, is_fixed=True)
+    with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
+        world.run(fixed, republish=[2])
+    world.run(fixed, republish=[2], adopt=True)
+    assert world.counts() == fold(MORE, without=[4])
