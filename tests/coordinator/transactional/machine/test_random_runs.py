@@ -39,6 +39,7 @@ from coordinator.watching.failure_cause import CrashKind, Phase
 from coordinator.watching.statistics.run_counter import RunCounter
 from state.commits.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
+from tests.support.scenarios.planted import is_found
 
 RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))
 
@@ -338,9 +339,4 @@ START = {
 def test_the_books_find_a_planted_bug(bug):
     first = START.get(bug, 0)
     with PLANTED[bug], planted(RunMachine, "validate", lambda self: None):
-        for seed in range(first, first + 2_000):
-            try:
-                RandomRun(seed).play()
-            except Exception:  # noqa: BLE001 - a wrong decision, one that cannot be, or a run that never ends
-                return
-    pytest.fail("2000 runs did not find it")
+        assert is_found(lambda seed: RandomRun(seed).play(), range(first, first + 2_000))
