@@ -18,11 +18,9 @@ from coordinator.transactional.coordinator import BUSY_WAIT_S, CUT_WAIT_S, IDLE_
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
 from state.commits.commit import CommitReply, CommitStatus
 from state.errors import (
-    FailedException,
     FencedError,
     ProtocolError,
     ReplayLimitError,
-    SourceError,
     StateRefusedError,
     StateUnreachableError,
     UserCodeError,
@@ -324,74 +322,6 @@ def test_replays_go_on_while_a_run_drains():
     run.engine.waits.append(run.coordinator.drain)
     run.on_progress = lambda statistics: run.coordinator.drain()
     run()
-    assert run.store.states == everything(2)
-
-
-class Raising(LinesCoordinator):
-    """Raises in a method at a txid."""
-
-    def __init__(self, count, method, txid, error, times=99):
-        super().__init__(count)
-        self.method, self.txid, self.error, self.times = method, txid, error, times
-
-    def _raise(self, method, txid):
-        if (method, txid) == (self.method, self.txid) and self.times:
-            self.times -= 1
-            raise self.error
-
-    def is_ready(self):
-        self._raise("is_ready", self.last + 1)
-        return super().is_ready()
-
-    def initialize_transaction(self, txid, previous):
-        self._raise("initialize_transaction", txid)
-        return super().initialize_transaction(txid, previous)
-
-    def is_exhausted(self):
-        self._raise("is_exhausted", self.last)
-        return super().is_exhausted()
-
-    def estimated_bytes(self, metadata):
-        self._raise("estimated_bytes", int(metadata.rpartition(" ")[2]))
-        return 0
-
-
-CUTTING = ["is_ready", "initialize_transaction"]
-LATER, MINE, GONE_FILE = FailedException("later"), ValueError("mine"), SourceError("file is gone")
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        Raising(4, "is_ready", 3, LATER, times=3),
-        Raising(4, "initialize_transaction", 3, LATER, times=3),
-        Raising(2, "is_exhausted", 2, LATER, times=3),
-        Raising(4, "estimated_bytes", 2, MINE),
-    ],
-    ids=lambda source: source.method,
-)
-def test_a_source_that_fails_for_now_is_asked_again_and_an_estimate_may_raise(source):
-    run = Run(source=source)
-    run()
-    assert run.store.states == everything(source.count)
-
-
-@pytest.mark.parametrize(
-    ("source", "error", "story"),
-    [
-        *((Raising(4, name, 3, MINE), UserCodeError, "ValueError: mine") for name in CUTTING),
-        *((Raising(4, name, 3, GONE_FILE), SourceError, "file is gone") for name in CUTTING),
-        (
-            Raising(2, "is_exhausted", 2, MINE),
-            UserCodeError,
-            "(?s)is_exhausted of component 'lines' failed:.*ValueError: mine",
-        ),
-    ],
-)
-def test_another_exception_of_the_source_ends_the_run_after_what_is_under_way_is_committed(source, error, story):
-    run = Run(source=source)
-    with pytest.raises(error, match=story):
-        run()
     assert run.store.states == everything(2)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
@@ -13,7 +11,7 @@ from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.values.state_kind import StateKind, ValueType
 from tests.support.runs.answers import USER, committing_fails_at, everything, failing_at, reading
-from tests.support.runs.scripted import Run, counted, failed
+from tests.support.runs.scripted import Run, failed
 from tests.support.topologies.components import Commit, Count, Pass, build, plan
 
 TWO_TASKS = plan(build(("count", Count(), ["lines"], 2)))
@@ -124,37 +122,6 @@ def test_an_exception_of_a_committer_that_was_given_a_failed_attempt_does_not_ha
 
 
 # Learned
-
-
-def test_where_order_matters_between_tasks_the_next_wave_reports_transaction_by_transaction():
-    run = early_run(9, window=6, made_of=TWO_TASKS)
-
-    def put(txid):
-        return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, puts={"last": txid})})
-
-    run.engine.on_early = run.engine.on_group = partial(run.engine.executed, writes=put)
-    run()
-    assert run.story("early", "commit", "publish") == (
-        "early [1, 2, 3]; early [4, 5, 6]; "  # is under way when the first is looked at
-        "commit 1 [1, 2, 3] one by one; publish [1, 2, 3]; early [7, 8, 9] one by one; "
-        "commit 2 [4, 5, 6] one by one; publish [4, 5, 6]; publish [7, 8, 9]"
-    )
-
-
-def test_a_run_some_of_whose_groups_are_too_large_goes_on_with_smaller_ones():
-    run = early_run(80, window=16, commit_operations_max=40)
-
-    def much(txid):
-        written = counted(txid)
-        written.state("counts", StateKind.HASH, ValueType.INT).deletes = {f"{txid} {n}": True for n in range(30)}
-        return written
-
-    run.engine.on_early = partial(run.engine.executed, writes=much)
-    run()
-    assert run.lines("commit")
-    assert run.machine._commits.early.is_on
-    assert len(run.lines("early")) == len(run.lines("process"))
-    assert run.store.states == everything(80)
 
 
 # The store's answers

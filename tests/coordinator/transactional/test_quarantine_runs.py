@@ -11,15 +11,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import SpoutEmitter
 from state.errors import QuarantineFullError, StateRefusedError, TopologyError
-from tests.support.runs.quarantine_world import (
-    POISON,
-    SPOUTS,
-    HugeStore,
-    ParseAndDrop,
-    QuarantineWorld,
-    fold,
-    topology,
-)
+from tests.support.runs.quarantine_world import POISON, SPOUTS, HugeStore, ParseAndDrop, QuarantineWorld, fold, topology
 from tests.support.stores.admin import admin_of
 
 BATCHES = [

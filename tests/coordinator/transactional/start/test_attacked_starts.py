@@ -16,7 +16,6 @@ from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import ListState, SourceError, StateRefusedError, UserCodeError
-from tests.support.case_names import shown
 from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"]]
@@ -181,21 +180,6 @@ class Odd(MemoryTransactionalSpout):
 
 def returning(answer, *given):
     return answer
-
-
-def raise_mine():
-    raise ValueError("mine")
-
-
-def test_a_resume_that_raises_is_named(cluster):
-    with pytest.raises(UserCodeError, match=r"(?s)resume of component 'lines' failed:.*ValueError: mine"):
-        finish(cluster, Odd(ROWS, "resume", raise_mine))
-
-
-@pytest.mark.parametrize("answer", ["odd", [1], {}, 1.5, 2, float("nan")], ids=shown)
-def test_an_end_of_input_that_is_neither_true_nor_false_ends_no_run(cluster, answer):
-    with pytest.raises(UserCodeError, match=r"(?s)component 'lines' failed:.*return True or False"):
-        finish(cluster, Odd(ROWS, "is_exhausted", partial(returning, answer)))
 
 
 ODD_CHANGES: dict[str, dict[str, Any]] = {
