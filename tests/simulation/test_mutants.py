@@ -41,6 +41,7 @@ QUICK = (
     "early-commit-of-readers-believed",
     "metadata-cleaned-one-too-far",
     "failed-verdict-is-good",
+    "residue-ignored",
     "reads-not-recorded",
     "earlier-writes-kept",
     "own-earlier-writes-unseen",

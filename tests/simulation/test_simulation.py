@@ -158,15 +158,12 @@ def test_what_a_fault_is_made_of_does_not_depend_on_the_others():
 # Planted bugs --------------------------------------------------------------------------------------------------
 
 
+acked_blindly = planted(MUTANTS["plain-unnamed-root-acked"].patches)
+stored_blindly = mock.patch.object(OffsetManager, "lowest_open", return_value=None)
 unchained = mock.patch.object(processing, "chained", lambda outcomes, known: outcomes)
 
 
-stored_blindly = mock.patch.object(OffsetManager, "lowest_open", return_value=None)
-
-
-@pytest.mark.parametrize(
-    "bug", [planted(MUTANTS["plain-unnamed-root-acked"].patches), stored_blindly], ids=["acked", "stored"]
-)
+@pytest.mark.parametrize("bug", [acked_blindly, stored_blindly], ids=["acked", "stored"])
 def test_rows_of_a_plain_topology_that_are_done_before_they_are_processed_are_found(bug):
     with bug:
         assert any(simulate(Scenario.of(seed, kind=PLAIN)).violation for seed in range(LOOK_FOR))
