@@ -11,6 +11,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import SpoutEmitter
 from state.errors import QuarantineFullError, StateRefusedError, TopologyError
+from tests.support.runs.durable_runs import HeardSpout, Hearing
 from tests.support.runs.quarantine_world import POISON, SPOUTS, HugeStore, ParseAndDrop, QuarantineWorld, fold, topology
 from tests.support.stores.admin import admin_of
 
@@ -198,10 +199,8 @@ class TestOtherCauses:
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
 
 
-class Numbers(FixedBatchesSpout, ICommitterTransactionalSpout):
-    """Transaction k is the word nk, on which emitters may raise; writes down what it is told, and would free it."""
-
-    told: ClassVar[list[int]] = []
+class Numbers(HeardSpout):
+    """Transaction k is the word nk, on which emitters may raise."""
 
     def __init__(self, bad=0):
         super().__init__([[["n1"]], [["n2"]], [["n3"]]], ["word"])
@@ -209,9 +208,6 @@ class Numbers(FixedBatchesSpout, ICommitterTransactionalSpout):
 
     def get_emitter(self, conf, context):
         return NumbersEmitter(self.bad, super().get_emitter(conf, context))
-
-    def get_committer(self, conf, context):
-        return Told()
 
 
 class NumbersEmitter(SpoutEmitter):
@@ -224,22 +220,17 @@ class NumbersEmitter(SpoutEmitter):
         self.emitter.emit_batch(attempt, metadata, collector)
 
 
-class Told(SpoutCommitter):
-    def commit(self, attempt):
-        Numbers.told.append(attempt.txid)
-
-
 def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_before():
-    Numbers.told.clear()
+    Hearing.heard.clear()
     world = QuarantineWorld()
     world.run(topology(Numbers(bad=3), is_fixed=True))
-    assert sorted(set(Numbers.told)) == [1, 2]
+    assert sorted(set(Hearing.heard)) == [1, 2]
     world.run(topology(Numbers(bad=3), is_fixed=True))
-    assert 3 not in Numbers.told, "a new run tells the last group again, but not this one"
+    assert 3 not in Hearing.heard, "a new run tells the last group again, but not this one"
     world.run(topology(Numbers(), is_fixed=True), republish="all")
-    assert Numbers.told[-1] == 3
+    assert Hearing.heard[-1] == 3
     world.run(topology(Numbers(), is_fixed=True))
-    assert Numbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
+    assert Hearing.heard[-2:] == [3, 3], "told again, under the number by which the spout knows it"
 
 
 class Sparing(SpoutCommitter):
