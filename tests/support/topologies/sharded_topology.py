@@ -25,11 +25,11 @@ def over(topology: Topology, shard_count: int) -> Topology:
 
 
 class Sharded:
-    """The topology of `typed_states` over shards."""
+    """The topology of `typed_states` over shards; or another one, to be moved and looked at."""
 
-    def __init__(self, client: Any, shard_count: int = 3) -> None:
+    def __init__(self, client: Any, shard_count: int = 3, topology_id: str = TOPOLOGY_ID) -> None:
         self.client, self.shard_count = client, shard_count
-        self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=client)
+        self.topology = RedisTopology("redis://under-test", topology_id, client=client)
 
     def run(self, last_txid: int | None = None) -> dict[str, Any]:
         """Runs it up to a transaction, or to its end, and returns its states."""
