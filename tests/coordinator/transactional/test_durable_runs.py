@@ -306,14 +306,3 @@ def test_a_server_set_back_under_a_run_never_confirms_what_it_has_lost(program):
         with pytest.raises(StateRefusedError, match="REGRESSED"):
             coordinator.run()
     assert max(Hearing.heard) <= committed  # a barrier that was answered before speaks for all of these
-
-
-def test_a_run_that_asks_for_nothing_makes_no_barrier(program):
-    with MortalServer(program, *EVERYSEC) as server, server.client() as client:
-        client.config_resetstat()
-        with run_on(server.url) as coordinator:
-            coordinator.run()
-        assert not client.hexists(CONTROL, "durable_fsync")
-        assert not client.hexists(CONTROL, "told")
-        sent = client.info("commandstats")
-        assert "cmdstat_wait" not in sent

@@ -10,7 +10,7 @@ import pytest
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import SpoutEmitter
-from state.errors import QuarantineFullError, StateRefusedError, TopologyError
+from state.errors import StateRefusedError, TopologyError
 from tests.support.runs.durable_runs import HeardSpout, Hearing
 from tests.support.runs.quarantine_world import POISON, SPOUTS, HugeStore, ParseAndDrop, QuarantineWorld, fold, topology
 from tests.support.stores.admin import admin_of
@@ -146,17 +146,6 @@ def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
     assert POISON in record.cause.tuple_text
     assert len(record.topology_fingerprint) == 16
     assert record.source_fingerprint == SPOUTS[kind](BATCHES).fingerprint()
-
-
-@kinds
-def test_too_many_quarantined_batches_halt_the_run(kind):
-    world = QuarantineWorld()
-    with pytest.raises(
-        QuarantineFullError, match=r"\(1\); republish or drop some; txid 4 is poison too \(ValueError: this is poison\)"
-    ):
-        world.run(poisoned(kind), max_quarantined=1)
-    assert world.quarantined() == [2]
-    assert world.counts() == fold(BATCHES[:3], without=[2])
 
 
 @kinds

@@ -139,15 +139,6 @@ def test_the_coordinators_steps_can_be_played_by_hand_on_a_whole_topology(cluste
     assert run.state("counts") == counted(3)
 
 
-def test_what_is_held_is_dropped_with_a_lower_transaction_that_fails(cluster):
-    run = holding(cluster, "processing", 2, 3)
-    run.fail(2)
-    run.tick()
-    assert (held(run), ends(run, 3)[0]) == ([], ("dropped", "processing"))
-    moved(run.release, "processing")
-    assert run.state("counts") == counted(4)
-
-
 def test_an_ack_that_arrives_after_the_attempt_was_dropped_is_ignored(cluster):
     run = holding(cluster, "processing", 2, 3)
     run.fail(2)

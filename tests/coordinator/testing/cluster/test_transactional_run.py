@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import date
 from typing import Any, ClassVar
 
@@ -11,9 +10,8 @@ import pytest
 from coordinated_bolt.transport.frames import Frame
 from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state.errors import FailedException, TopologyError, UserCodeError
-from tests.support.scenarios.playing import leftovers, play
+from tests.support.scenarios.playing import leftovers
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
-from tests.support.scenarios.random_topologies import Input, Part, Scenario, Trip
 from tests.support.scenarios.small import small
 from tests.support.topologies.components import Count, Lines, LinesCoordinator, build
 from tests.support.topologies.typed_states import typed_topology
@@ -238,39 +236,3 @@ def test_the_next_commit_phase_begins_beside_a_wave_that_is_being_processed():
 
 
 # What commit phases do
-
-
-def reading(tasks: int = 2) -> Part:
-    heard = (Input("spout", "default", "fields"),)
-    return Part("b0", tasks, heard, mode="keyed", committer=0, operations=("echo", "sums"))
-
-
-def writing(operations: tuple[str, ...], tasks: int = 2, mode: str = "any") -> Part:
-    return Part("b0", tasks, (Input("spout", "default", "shuffle"),), mode=mode, committer=0, operations=operations)
-
-
-SPOUT = Part("spout", 1, outputs=("default",))
-
-
-@pytest.mark.parametrize(
-    ("part", "changes", "reason"),
-    [
-        (reading(), {}, "committers read state, so compose transaction by transaction"),
-        (
-            writing(("last",)),
-            {},
-            "two tasks changed the same field of a string state, so compose transaction by transaction",
-        ),
-        (writing(("sums",)), {"operations_max": 3}, "4 operations exceed the limit of 3"),
-        (writing(("sums",)), {"trips": (Trip("b0", 1, 3, "finish", 1),)}, "a task composed more than the good prefix"),
-    ],
-    ids=["readers", "order matters", "over the limit", "a failure in the middle"],
-)
-def test_a_commit_phase_that_has_to_run_again_runs_on_new_bolts_and_is_exact(caplog, part, changes, reason):
-    changes = {"batches": FOUR, "window": 8, "group": 4, "seed": 5, **changes}
-    scenario = Scenario(parts=(SPOUT, part), **changes)
-    with caplog.at_level(logging.DEBUG, logger="txbatch"):
-        play(scenario, topology_id="again")
-    assert any(reason in text for text in caplog.messages if text.startswith("commit phase of"))
-    attempts = len(FOUR) + 2 * len(scenario.trips)  # of txids 3 and 4
-    assert LocalTally.kept["again"]["prepared"] > attempts * part.tasks
