@@ -7,10 +7,7 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import GroupExecuted
 from state.commits.commit import CommitReply, CommitStatus
-from state.commits.state_writes import StateWrites
-from state.commits.write_set import WriteSet
-from state.values.state_kind import StateKind, ValueType
-from tests.support.runs.answers import USER, committing_fails_at, everything, failing_at, reading
+from tests.support.runs.answers import USER, committing_fails_at, everything, failing_at
 from tests.support.runs.scripted import Run, failed
 from tests.support.topologies.components import Commit, Count, Pass, build, plan
 
@@ -79,22 +76,6 @@ def test_other_commit_phases_than_one_level_go_the_general_way(bolts):
     run()
     assert run.lines("early") == []
     assert run.committed() == [[1, 2]]
-
-
-def test_an_engine_may_leave_it_out():
-    run = early_run(2)
-    run.engine.runs_early = False
-    run()
-    assert run.story("commit", "publish") == "commit 1 [1, 2]; publish [1, 2]"
-
-
-def test_a_read_counts_even_if_the_task_says_that_it_has_finished():
-    """User code that swallows the refusal has worked on nothing: what it wrote must not go out."""
-    run = early_run(2)
-    wrong = WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments={"wrong": 1})})
-    run.engine.on_early = reading(run, writes=lambda txid: wrong)
-    run()
-    assert run.store.states == everything(2)
 
 
 @pytest.mark.parametrize(

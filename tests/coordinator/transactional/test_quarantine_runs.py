@@ -12,7 +12,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.spouts.transactional import SpoutEmitter
 from state.errors import StateRefusedError, TopologyError
 from tests.support.runs.durable_runs import HeardSpout, Hearing
-from tests.support.runs.quarantine_world import POISON, SPOUTS, HugeStore, ParseAndDrop, QuarantineWorld, fold, topology
+from tests.support.runs.quarantine_world import POISON, SPOUTS, ParseAndDrop, QuarantineWorld, fold, topology
 from tests.support.stores.admin import admin_of
 
 BATCHES = [
@@ -171,14 +171,6 @@ def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
 
 
 class TestOtherCauses:
-    def test_a_commit_refused_for_its_content_is_quarantined(self):
-        world = QuarantineWorld()
-        given = topology(SPOUTS["whole"](BATCHES), is_fixed=True, store=HugeStore())
-        world.run(given)
-        assert world.quarantined() == POISONED
-        assert world.counts() == fold(BATCHES, without=POISONED)
-        assert "9007199254740992 is added, outside" in world.store().quarantined()[0].cause.reason
-
     def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined(self):
         world = QuarantineWorld()
         world.run(topology(Numbers(bad=2), is_fixed=True))

@@ -58,11 +58,6 @@ def _failing(answered, txid, times, failure):
     return answer
 
 
-def reading(run, **given):
-    """Every committer has read."""
-    return lambda wave_id, attempts, composed: run.engine.executed(wave_id, attempts, composed, reads=True, **given)
-
-
 class Endless(LinesCoordinator):
     def __init__(self):
         super().__init__(10**9)

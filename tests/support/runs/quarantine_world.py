@@ -85,15 +85,6 @@ class BlindStore(Store):
         self.counts.increment_many(self.found)
 
 
-class HugeStore(BlindStore):
-    """Makes of poison a number that no state takes."""
-
-    def finish_batch(self):
-        if POISON in self.found:
-            self.counts.increment("a", 2**53 - 1)
-        super().finish_batch()
-
-
 def two_parts(batches: Batches) -> list[list[list[str]]]:
     """The words of each of two partitions, of which every batch takes two: the first and the second half."""
     return [[[word] for batch in batches for word in batch[2 * part : 2 * part + 2]] for part in range(2)]

@@ -85,13 +85,6 @@ def test_a_state_that_comes_back_is_not_continued_without_a_word(cluster):
     assert finish(cluster, spout, Keep, accept_state_changes=True).state("rows") == ["a"]
 
 
-def test_a_description_that_cannot_be_read_is_refused(cluster):
-    finish(cluster, TWO_ROWS)
-    cluster.client.hset("{t}:txbatch:control", "topology", "abc")
-    with pytest.raises(StateRefusedError, match="its stored description 'abc' cannot be read"):
-        finish(cluster, TWO_ROWS)
-
-
 @pytest.mark.parametrize("field", ["committed", "generation", "revision", "fence", "metadata_sum"])
 def test_a_control_field_that_is_gone_is_named_and_fences_nobody_out(cluster, field):
     finish(cluster, TWO_ROWS)
