@@ -170,14 +170,13 @@ def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
     assert world.counts() == fold(BATCHES, without=POISONED)
 
 
-class TestOtherCauses:
-    def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined(self):
-        world = QuarantineWorld()
-        world.run(topology(Numbers(bad=2), is_fixed=True))
-        assert world.quarantined() == [2]
-        assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
-        world.run(topology(Numbers(), is_fixed=True), republish="all")
-        assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
+def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined():
+    world = QuarantineWorld()
+    world.run(topology(Numbers(bad=2), is_fixed=True))
+    assert world.quarantined() == [2]
+    assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
+    world.run(topology(Numbers(), is_fixed=True), republish="all")
+    assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
 
 
 class Numbers(HeardSpout):
