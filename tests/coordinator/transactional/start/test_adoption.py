@@ -110,14 +110,6 @@ def test_an_input_of_which_nothing_was_read_needs_no_word(cluster, folder):
     assert run(cluster, folder) == every_line(("b", 5), ("d", 3))
 
 
-@pytest.mark.parametrize("lines_per_batch", [1, 3, 100])
-def test_another_batch_size_is_no_other_input(cluster, folder, lines_per_batch):
-    run(cluster, folder, pattern="b.txt")
-    lines_of(folder / "b.txt", "more", 3)
-    expected = every_line(("b", 5), ("more", 3))
-    assert run(cluster, folder, pattern="b.txt", adopt=True, lines_per_batch=lines_per_batch) == expected
-
-
 # What would be skipped
 
 
