@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true
+from tests.support.chaos.nemesis.processes import java_of
 from tests.support.cli.jobs import PLAIN_JOB
 
 TIMEOUT_S = 120.0
@@ -55,24 +56,16 @@ def hanging(tmp_path):
     site.close()
 
 
-def java_of(job: Job) -> int:
-    """The Java process that a job has started."""
-    for process in Path("/proc").iterdir():
-        if process.name.isdecimal():
-            try:
-                parent = int((process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
-                program = (process / "cmdline").read_bytes().split(b"\0")[0]
-            except (OSError, ValueError, IndexError):
-                continue  # it has just ended
-            if parent == job.pid and program.endswith(b"java"):
-                return int(process.name)
-    raise AssertionError(f"job {job.pid} has no Java process")
+def java_below(job: Job) -> int:
+    java = java_of(job.pid)
+    assert java is not None, f"job {job.pid} has no Java process"
+    return java
 
 
 def start_hanging(site: Site, marker: Path, *more: str) -> tuple[Job, int]:
     job = site.start(*more)
     assert await_true(marker.exists, TIMEOUT_S), job.complaint()
-    return job, java_of(job)
+    return job, java_below(job)
 
 
 SAID_BESIDES = re.compile(r"^hanging: (starting|preparing|comparing|running)|durability memory\)$|^`txbatch explain ")
@@ -164,7 +157,7 @@ def test_a_plain_run_is_told_too_when_its_java_process_is_killed(tmp_path):
     try:
         job = site.start()
         assert await_true(lambda: "running" in job.complaint(), TIMEOUT_S)
-        java = java_of(job)
+        java = java_below(job)
         os.kill(java, signal.SIGKILL)
 
         assert job.wait(20) == 5

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from state.fault_points import POINTS
-from tests.support.chaos.nemesis.driver_spec import DriverSpec, Fate, Notes, fate_visit
+from tests.support.chaos.nemesis.driver_spec import Fate, Notes, fate_visit
 from tests.support.chaos.nemesis.fates import (
     ELSEWHERE_ROOMS,
     draw_fate,
@@ -127,12 +127,6 @@ def test_a_fate_that_repeats_does_so_while_it_is_stirred(tmp_path, monkeypatch):
         for _ in range(6):
             visit("group.submitting")
         assert sent == [signal.SIGSTOP] * expected
-
-
-def test_a_driver_is_told_everything_on_one_line():
-    spec = DriverSpec("unix:///s", "t", "cut", True, "/end", "/notes", 7, fate=Fate("commit.sending", 2), conf=("a=b",))
-    assert "\n" not in spec.to_line()
-    assert DriverSpec.from_line(spec.to_line()) == spec
 
 
 def test_figures_of_two_calls_add_up_in_a_file(tmp_path):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.chaos.nemesis import verifier
-from tests.support.chaos.nemesis.transfers import PARTITIONS, chained, transfer, weight
 from tests.support.chaos.nemesis.verifier import Receipts, Verifier, View
+from tests.support.scenarios.transfers import PARTITIONS, chained, transfer, weight
 
 ROWS = 5
 
@@ -49,7 +49,7 @@ def test_the_verifier_imports_nothing_of_what_it_checks():
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     ours = {name for name in froms | names if name and name.partition(".")[0] not in sys.stdlib_module_names}
-    assert ours == {"tests.support.chaos.nemesis.transfers"}
+    assert ours == {"tests.support.scenarios.transfers"}
 
 
 def test_whole_transactions_are_right():

@@ -16,13 +16,14 @@ from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
-from tests.simulation.driver import Driver, Program
+from tests.simulation.driver import Driver
 from tests.simulation.durable import DurableServer, kept_by_a_level
 from tests.simulation.fault_rates import swarm_rates
-from tests.simulation.invariants import ViolatedError, records_of
+from tests.simulation.invariants import Program, ViolatedError, records_of
 from tests.simulation.poison import KEYS, PoisonPost, PoisonSimulation
 from tests.simulation.scenario import Scenario
-from tests.simulation.workload import PARTITIONS, ROWS, TOPOLOGY_ID
+from tests.simulation.workload import ROWS, TOPOLOGY_ID
+from tests.support.scenarios.transfers import PARTITIONS
 
 LEVELS = ("memory", "fsync", "replica")
 ALL = ("WITHSCORES", "LIMIT", "0", str(PARTITIONS * ROWS))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 Transfer = Callable[[int, int], tuple[str, str, int]]
 
@@ -151,24 +152,23 @@ def check_metadata_bound(server: Hashes, topology_id: str, *, window: int, parti
         raise ViolatedError(f"{count} fields of metadata are stored, at most {most} for a window of {window}")
 
 
-class Program(Protocol):
-    """What a run was started with."""
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a run is started with; it may be another one at every start.
 
-    @property
-    def fingerprint(self) -> str:
-        """Of its input."""
+    Attributes:
+        topology: what it runs.
+        fingerprint: of its input.
+        states: name -> value type of the states it declares.
+        adopts: whether the user accepts another input.
+        accepts_states: whether the user accepts that states have changed.
+    """
 
-    @property
-    def states(self) -> Mapping[str, str]:
-        """Name -> value type of the states it declares."""
-
-    @property
-    def adopts(self) -> bool:
-        """Whether another input is accepted."""
-
-    @property
-    def accepts_states(self) -> bool:
-        """Whether states that were declared otherwise are accepted."""
+    topology: Any
+    fingerprint: str
+    states: dict[str, str]
+    adopts: bool
+    accepts_states: bool
 
 
 class Takeovers:

@@ -14,7 +14,8 @@ from tests.simulation.invariants import ViolatedError, state_of
 from tests.simulation.memory_redis import MemoryRedis
 from tests.simulation.scenario import Scenario
 from tests.simulation.simulation import Simulation
-from tests.simulation.workload import PARTITIONS, TOPOLOGY_ID, Audit, ReadingAudit, weight
+from tests.simulation.workload import TOPOLOGY_ID, Audit, ReadingAudit
+from tests.support.scenarios.transfers import PARTITIONS, weight
 
 BEST, RECENT = 3, 5
 FAR = datetime(2100, 1, 1, tzinfo=UTC)

@@ -225,17 +225,18 @@ def _error(message: str) -> redis.ResponseError:
     return type(found)(*found.args)
 
 
-def _type(server: MemoryRedis, key: bytes) -> Any:
-    return server.kind(key).encode()
-
-
-def _hset(server: MemoryRedis, key: bytes, *pairs: bytes) -> Any:
-    found = server.change(key, dict)
+def _changed(server: MemoryRedis, key: bytes, kind: type, change: Callable[[Any], Any]) -> Any:
+    """Changes what a key holds; returns how many elements that has added."""
+    found = server.change(key, kind)
     if type(found) is tuple:
         return found
     before = len(found)
-    found.update(zip(pairs[::2], pairs[1::2], strict=True))
+    change(found)
     return len(found) - before
+
+
+def _pairs(items: tuple[bytes, ...]) -> Iterable[tuple[bytes, bytes]]:
+    return zip(items[::2], items[1::2], strict=True)
 
 
 def _hincrby(server: MemoryRedis, key: bytes, name: bytes, amount: bytes) -> Any:
@@ -268,16 +269,15 @@ def _looked_up(server: MemoryRedis, key: bytes, kind: type, look_up: Callable[[A
 
 
 def _zadd(server: MemoryRedis, key: bytes, *pairs: bytes) -> Any:
-    found = server.change(key, SortedSet)
-    if type(found) is tuple:
-        return found
-    before = len(found)
     option = pairs[0] if pairs[0] in (b"GT", b"LT") else b""
-    for score, member in zip(pairs[bool(option) :: 2], pairs[1 + bool(option) :: 2], strict=True):
-        given, held = float(score), found.get(member)
-        if held is None or not option or (given > held if option == b"GT" else given < held):
-            found[member] = given
-    return len(found) - before
+
+    def change(found: SortedSet) -> None:
+        for score, member in _pairs(pairs[bool(option) :]):
+            given, held = float(score), found.get(member)
+            if held is None or not option or (given > held if option == b"GT" else given < held):
+                found[member] = given
+
+    return _changed(server, key, SortedSet, change)
 
 
 def _between(items: list[Any], first: bytes, last: bytes) -> list[Any]:
@@ -325,36 +325,16 @@ def _hpexpireat(server: MemoryRedis, key: bytes, expires_ms: bytes, *rest: bytes
     return replies
 
 
-def _sadd(server: MemoryRedis, key: bytes, *members: bytes) -> Any:
-    found = server.change(key, set)
-    if type(found) is tuple:
-        return found
-    before = len(found)
-    found.update(members)
-    return len(found) - before
-
-
-def _rpush(server: MemoryRedis, key: bytes, *values: bytes) -> Any:
-    found = server.change(key, list)
-    if type(found) is tuple:
-        return found
-    found.extend(values)
-    return len(found)
-
-
-def _lpush(server: MemoryRedis, key: bytes, value: bytes) -> Any:
-    found = server.change(key, list)
-    if type(found) is tuple:
-        return found
-    found.insert(0, value)
-    return len(found)
+def _push(server: MemoryRedis, key: bytes, values: tuple[bytes, ...], *, is_left: bool) -> Any:
+    added = _changed(server, key, list, lambda found: found.insert(0, *values) if is_left else found.extend(values))
+    return added if type(added) is tuple else len(server.get(key, list))
 
 
 def _xadd(server: MemoryRedis, key: bytes, entry_id: bytes, *pairs: bytes) -> Any:
     found = server.change(key, Stream)
     if type(found) is tuple:
         return found
-    found[entry_id] = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    found[entry_id] = dict(_pairs(pairs))
     found.last_id = entry_id
     return entry_id
 
@@ -433,22 +413,22 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
         server, key, dict, lambda found: [found.get(field) for field in fields]
     ),
     "HPEXPIREAT": _hpexpireat,
-    "HSET": _hset,
-    "LPUSH": _lpush,
+    "HSET": lambda server, key, *pairs: _changed(server, key, dict, lambda found: found.update(_pairs(pairs))),
+    "LPUSH": lambda server, key, value: _push(server, key, (value,), is_left=True),
     "LRANGE": lambda server, key, first, last: _looked_up(
         server, key, list, lambda found: _between(list(found), first, last)
     ),
     "LTRIM": _ltrim,
     "PEXPIREAT": _pexpireat,
     "PTTL": lambda server, key: 10_000 if server.count([key]) else -2,  # only readers' pauses are asked for
-    "RPUSH": _rpush,
-    "SADD": _sadd,
+    "RPUSH": lambda server, key, *values: _push(server, key, values, is_left=False),
+    "SADD": lambda server, key, *members: _changed(server, key, set, lambda found: found.update(members)),
     "SET": _set,
     "SMISMEMBER": lambda server, key, *members: _looked_up(
         server, key, set, lambda found: [int(member in found) for member in members]
     ),
     "SREM": lambda server, key, *members: _removed(server, key, set, members),
-    "TYPE": _type,
+    "TYPE": lambda server, key: server.kind(key).encode(),
     "UNLINK": lambda server, *keys: server.delete(keys),
     "XADD": _xadd,
     "XINFO": lambda server, _, key: _looked_up(

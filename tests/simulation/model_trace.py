@@ -19,7 +19,8 @@ from unittest import mock
 from coordinator.testing.simulated.process import Caller
 from state.keys import Keys, parse_metadata_field
 from tests.simulation.sim_server import SimServer
-from tests.simulation.workload import PARTITIONS, TOPOLOGY_ID
+from tests.simulation.workload import TOPOLOGY_ID
+from tests.support.scenarios.transfers import PARTITIONS
 
 MODEL = Path(__file__).parents[2] / "docs" / "model"
 KINDS = {

@@ -24,6 +24,7 @@ from coordinator.watching.failure_cause import CrashKind
 from state.codec import CodecError
 from state.redis_admin.offset_records import TIMEOUT_S, RedisOffsetRecords
 from state.redis_client.connection import RedisConnection
+from tests.simulation.driver import pickled
 from tests.simulation.plain_workload import PLAIN_ID
 from tests.simulation.sim_server import SimServer
 from tests.support.runs.waves_at_once import WavesAtOnce
@@ -88,11 +89,10 @@ class PlainDriver(Process):
         faults: FaultPlan,
         server: SimServer,
         random: Random,
-        pickle: Callable[[str, Any], bytes],
         ended: Ended,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
-        self._topology, self._random, self._pickle = topology, random, pickle
+        self._topology, self._random = topology, random
         self._executors = Executors(faults, random)
         client = server.client(Caller(name, self.wait))
         self.records = RedisOffsetRecords("redis://sim", PLAIN_ID, client=client)
@@ -110,7 +110,7 @@ class PlainDriver(Process):
 
     def _run(self) -> None:
         random = self._random
-        plan = make_plain_plan(self._topology, self._pickle)
+        plan = make_plain_plan(self._topology, pickled)
         engine = PlainSimEngine(plan, self._executors, self.wait)
         engine.overlaps = random.random() < 0.5
         options = PlainRunOptions(wave_tuples_max=random.choice([1, 4, 50]), stop_when_idle=True, idle_rounds=2)

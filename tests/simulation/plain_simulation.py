@@ -5,7 +5,6 @@ Runs of a plain topology are not fenced from one another: two of them process ev
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from random import Random
 
@@ -83,7 +82,6 @@ class PlainSimulation:
                 faults=self.faults,
                 server=self.server,
                 random=Random(f"{self._scenario.seed} {name}"),
-                pickle=lambda component_id, spec: pickle.dumps(spec),
                 ended=self._ended,
             )
         )

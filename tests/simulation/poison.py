@@ -7,7 +7,6 @@ ever leaves the fold of everything else.
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -33,23 +32,13 @@ from state.errors import (
 )
 from state.keys import Keys
 from state.records.transaction_history import RECEIPTS_KEPT
-from tests.simulation.discard import WAITS_S, Discard
-from tests.simulation.driver import Driver, Program
-from tests.simulation.invariants import ViolatedError, records_of, state_of
+from tests.simulation.driver import Driver
+from tests.simulation.invariants import Program, ViolatedError, records_of, state_of
+from tests.simulation.operators import WAITS_S, Discard
 from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import Simulation
-from tests.simulation.workload import (
-    PARTITIONS,
-    ROWS,
-    SPOUTS,
-    TOPOLOGY_ID,
-    Audit,
-    Post,
-    World,
-    topology,
-    transfer,
-    weight,
-)
+from tests.simulation.workload import ROWS, SPOUTS, TOPOLOGY_ID, Audit, Post, World, topology
+from tests.support.scenarios.transfers import PARTITIONS, transfer, weight
 
 KEYS = Keys(TOPOLOGY_ID)
 Rows = frozenset[tuple[int, int]]
@@ -134,31 +123,13 @@ class PoisonSimulation(Simulation):
         if self._is_calm or "opaque" in self._scenario.kind:
             World.known_rows = ROWS
         republish = self._next_replay()
-        driver = Driver(
-            f"driver {self._started}",
-            self._program_for(republish),
-            timeline=self.timeline,
-            faults=self.faults,
-            server=self.server,
-            random=Random(f"{self._scenario.seed} driver {self._started}"),
-            pickle=lambda component_id, spec: pickle.dumps(spec),
-            ended=self._ended,
-            options={**QUARANTINE, "max_attempts": self._max_attempts},
-            republish=republish,
-        )
-        self._drivers[driver.nonce] = driver
+        options = {**QUARANTINE, "max_attempts": self._max_attempts}
+        self._run(self._program_for(republish), options=options, republish=republish)
         if not self._is_calm and self._scenario.exactly is None and self._operator.random() < DISCARDS:
             self.timeline.after(self._operator.choice(WAITS_S), object(), self._start_discard)
 
     def _start_discard(self) -> None:
-        Discard(
-            f"discard {self._started}",
-            timeline=self.timeline,
-            faults=self.faults,
-            server=self.server,
-            random=self._operator,
-            ended=self._looked,
-        )
+        Discard(f"discard {self._started}", random=self._operator, ended=self._looked, **self._around())
 
     def _looked(self, operator: Process, error: TransactionError | None) -> None:
         if error is not None and not isinstance(error, ENDS):

@@ -18,8 +18,9 @@ from coordinator.testing.simulated.fault_plan import SHARD_POINTS
 from coordinator.testing.simulated.process import Caller, Process
 from state.errors import TransactionError
 from state.keys import Keys
-from tests.simulation.driver import Driver, Program
+from tests.simulation.driver import Driver
 from tests.simulation.fault_rates import swarm_rates
+from tests.simulation.invariants import Program
 from tests.simulation.memory_redis import MemoryRedis
 from tests.simulation.scenario import Scenario
 from tests.simulation.sim_server import SimClient, SimServer

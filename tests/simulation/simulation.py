@@ -6,7 +6,6 @@ has to finish (liveness).
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -31,11 +30,11 @@ from state.errors import (
 from state.fault_points import installed
 from state.records.transaction_history import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
-from tests.simulation.driver import HISTORY, Driver, Program
-from tests.simulation.drop import Drop
+from tests.simulation.driver import HISTORY, Driver
 from tests.simulation.invariants import (
     History,
     Ledger,
+    Program,
     Records,
     Takeovers,
     ViolatedError,
@@ -43,10 +42,12 @@ from tests.simulation.invariants import (
     records_of,
     state_of,
 )
+from tests.simulation.operators import Drop
 from tests.simulation.plain_simulation import PlainSimulation
 from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
 from tests.simulation.sim_server import SimServer
-from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, Audit, World, topology, transfer, weight
+from tests.simulation.workload import MARKS, TOPOLOGY_ID, Audit, World, topology
+from tests.support.scenarios.transfers import PARTITIONS, transfer, weight
 
 ServerT = TypeVar("ServerT", bound=SimServer)
 BUILDS = (" acquire OK", " metadata OK", " commit OK", " barrier OK")
@@ -147,18 +148,19 @@ class Simulation:
         self._started += 1
         rows = self._scenario.rows
         World.known_rows = max(World.known_rows, self._random.randint(rows // 2, rows))
-        driver = Driver(
-            f"driver {self._started}",
-            self._program(),
-            timeline=self.timeline,
-            faults=self.faults,
-            server=self.server,
-            random=Random(f"{self._scenario.seed} driver {self._started}"),
-            pickle=lambda component_id, spec: pickle.dumps(spec),
-            ended=self._ended,
-        )
+        self._run(self._program())
+
+    def _run(self, program: Program, **more: Any) -> None:
+        """Starts a run of a program; `more` is what it takes in addition."""
+        name = f"driver {self._started}"
+        random = Random(f"{self._scenario.seed} {name}")
+        driver = Driver(name, program, ended=self._ended, random=random, **self._around(), **more)
         self._drivers[driver.nonce] = driver
         self._causes.began(driver.name)
+
+    def _around(self) -> dict[str, Any]:
+        """What every process of this world is given."""
+        return {"timeline": self.timeline, "faults": self.faults, "server": self.server}
 
     def _program(self) -> Program:
         """What the next run is started with: usually what the last one was."""
@@ -199,15 +201,8 @@ class Simulation:
         self._causes.drop_began()
         name = f"drop {self._started}"
         random = Random(f"{self._scenario.seed} {name}")
-        self._drop = Drop(
-            name,
-            timeline=self.timeline,
-            faults=self.faults,
-            server=self.server,
-            random=random,
-            ended=self._dropped,
-            shard_count=self._shard_count,
-        )
+        self._drop = Drop(name, random=random, ended=self._dropped, **self._around())
+        self._drop.shard_count = self._shard_count
 
     def _dropped(self, drop: Process, error: TransactionError | None) -> None:
         self._end_of("drop", error)

@@ -17,6 +17,7 @@ from tests.simulation.aside import LEVELS, AsideSimulation
 from tests.simulation.durable import released_at_once
 from tests.simulation.poison import kind_of
 from tests.simulation.scenario import Scenario
+from tests.support.scenarios.planted import is_found
 
 SEEDS = max(6, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 60)
 LOOK_FOR = 40
@@ -76,9 +77,4 @@ BUGS: dict[str, tuple[str, Any]] = {
 def test_the_invariants_find_a_planted_bug(bug):
     kind, planted = BUGS[bug]
     with planted:
-        for seed in range(LOOK_FOR):
-            try:
-                play(seed, kind, "replica")
-            except Exception:  # noqa: BLE001 - whatever a run with a bug raises shows it
-                return
-    pytest.fail(f"{LOOK_FOR} seeds did not find it")
+        assert is_found(lambda seed: play(seed, kind, "replica"), range(LOOK_FOR))

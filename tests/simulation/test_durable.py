@@ -10,6 +10,7 @@ import pytest
 from coordinator.transactional.machine.releases import Releases
 from state.redis_owner.store import RedisStore
 from tests.simulation.durable import SimOwnConnection, play, released_at_once
+from tests.support.scenarios.planted import is_found
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
 KINDS = ("told cut", "told partitioned", "told opaque")
@@ -56,9 +57,4 @@ PLANTED = {
 @pytest.mark.parametrize("bug", PLANTED)
 def test_a_planted_bug_is_found(bug):
     with PLANTED[bug]:
-        for seed in range(LOOK_FOR):
-            try:
-                play(seed, "replica", KINDS[seed % len(KINDS)], LOSING)
-            except Exception:  # noqa: BLE001 - whatever it is, it is seen
-                return
-    pytest.fail(f"{LOOK_FOR} seeds did not find it")
+        assert is_found(lambda seed: play(seed, "replica", KINDS[seed % len(KINDS)], LOSING), range(LOOK_FOR))

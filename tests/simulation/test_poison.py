@@ -17,12 +17,12 @@ from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.commits.quarantine import SetAside
 from state.redis_owner import arguments as redis_arguments
-from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.patch import LIBRARY, Patch
 from tests.simulation.mutants.patch import planted as planted_in_source
 from tests.simulation.poison import PoisonSimulation, kind_of
 from tests.simulation.scenario import Scenario
 from tests.simulation.workload import SPOUTS
+from tests.support.scenarios.planted import is_found
 
 SEEDS = max(5, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 40)
 LOOK_FOR = 40
@@ -94,12 +94,4 @@ BUGS: dict[str, tuple[str, Any]] = {
 def test_the_invariants_find_a_planted_bug(bug):
     kind, planted = BUGS[bug]
     with planted:
-        for seed in range(LOOK_FOR):
-            simulation = PoisonSimulation(Scenario.of(seed, kind or kind_of(seed)))
-            try:
-                simulation.play()
-            except (ViolatedError, SimulationStuckError, AssertionError):
-                return
-            except Exception:  # noqa: BLE001 - whatever else a run with a bug raises shows it too
-                return
-    pytest.fail(f"{LOOK_FOR} seeds did not find it")
+        assert is_found(lambda seed: PoisonSimulation(Scenario.of(seed, kind or kind_of(seed))).play(), range(LOOK_FOR))

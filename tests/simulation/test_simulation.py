@@ -10,29 +10,26 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, reduce
-from operator import xor
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from committers.group_commit import Group, GroupDecision, decide_group
-from committers.task_report import TaskReport
 from coordinator.plain.kafka.partition_manager import OffsetManager
-from coordinator.plain.tasks.spout_task import SpoutTask
 from coordinator.testing.simulated.fault_plan import FaultPlan, Strike
 from coordinator.testing.simulated.sim_engine import SimEngine
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.machine import commits, processing
+from coordinator.transactional.machine import processing
 from coordinator.transactional.start import takeover
 from state.redis_client import function_library
 from tests.simulation import workload
 from tests.simulation.__main__ import again
 from tests.simulation.coverage import REPLIES, Coverage
 from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
+from tests.simulation.mutants.catalogue import MUTANTS
+from tests.simulation.mutants.patch import planted
 from tests.simulation.permanent_seeds import PERMANENT
 from tests.simulation.playing import played
 from tests.simulation.reduced import kind_of, reduced
@@ -161,32 +158,9 @@ def test_what_a_fault_is_made_of_does_not_depend_on_the_others():
 # Planted bugs --------------------------------------------------------------------------------------------------
 
 
-def decide_believing(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
-    """Whatever commit tasks have read is what was sent."""
-    residues = {}
-    for place, attempt in enumerate(group.attempts):
-        edges = (report.results[place].edges for report in reports if place < len(report.results))
-        residues[attempt] = reduce(xor, edges, 0)
-    return decide_group(replace(group, residues=residues), reports)
-
-
-believing = mock.patch.object(commits, "decide_group", decide_believing)
-unchained = mock.patch.object(processing, "chained", lambda outcomes, known: outcomes)
-
-
-@pytest.mark.parametrize("kind", ["cut", "opaque"])
-def test_commit_tasks_that_are_believed_whatever_they_read_are_found(kind):
-    with believing:
-        assert any(simulate(Scenario.of(seed, kind=kind)).violation for seed in range(LOOK_FOR))
-
-
-def end_as_acked(self, roots, *, acked, end=SpoutTask.end):
-    """Whatever has become of a tree, its spout is told that it is complete."""
-    return end(self, roots, acked=frozenset(roots))
-
-
-acked_blindly = mock.patch.object(SpoutTask, "end", end_as_acked)
+acked_blindly = planted(MUTANTS["plain-unnamed-root-acked"].patches)
 stored_blindly = mock.patch.object(OffsetManager, "lowest_open", return_value=None)
+unchained = mock.patch.object(processing, "chained", lambda outcomes, known: outcomes)
 
 
 @pytest.mark.parametrize("bug", [acked_blindly, stored_blindly], ids=["acked", "stored"])
@@ -228,7 +202,7 @@ def test_waves_that_are_never_released_are_found():
 @pytest.mark.nightly
 def test_a_failing_seed_is_made_small():
     """All faults that are left are needed, and the violation is the same; of a long story that takes a minute."""
-    with believing:
+    with planted(MUTANTS["residue-ignored"].patches):
         outcomes = (simulate(Scenario.of(seed, kind="cut")) for seed in range(200, 400))
         failing = next(outcome for outcome in outcomes if outcome.violation and len(outcome.struck) < FEW_FAULTS)
         small = reduced(failing)

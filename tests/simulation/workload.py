@@ -9,24 +9,13 @@ doubled or exchanged for another one shows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
-from zlib import crc32
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partitioned import (
-    IPartitionedTransactionalSpout,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-)
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.committing import SpoutCommitter
 from coordinator.testing.simulated.fault_plan import FaultPlan
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -34,11 +23,20 @@ from state import HashState
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.values.state_kind import MAX_INTEGER
+from tests.support.scenarios.transfer_spouts import (
+    CutSpout,
+    OpaqueSpout,
+    PartitionedSpout,
+    Supply,
+    ToldCutSpout,
+    ToldOpaqueSpout,
+    ToldPartitionedSpout,
+)
+from tests.support.scenarios.transfers import weight
 
-PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
+ROWS, SHARDS = 24, 3
 TAKE, TAKES = 3, (0, 0, 1, 3, 6)
 TOPOLOGY_ID, MARKS = "sim", "marks"
-FIELDS = ("partition", "row", "debit", "credit", "amount")
 
 
 class World:
@@ -55,31 +53,6 @@ class World:
     durable: ClassVar[Any] = None
 
 
-def transfer(partition: int, row: int) -> tuple[str, str, int]:
-    """Row `row` of a partition: debit, credit, amount."""
-    mixed = crc32(b"%d %d" % (partition, row))
-    debit = mixed % ACCOUNTS
-    credit = (debit + 1 + mixed // ACCOUNTS % (ACCOUNTS - 1)) % ACCOUNTS
-    return f"a{debit}", f"a{credit}", 1 + mixed % 97
-
-
-def weight(partition: int, row: int) -> int:
-    """A number by which a row is told from any other."""
-    return crc32(b"weight %d %d" % (partition, row))
-
-
-def rows(partition: int, first: int, end: int) -> list[list[Any]]:
-    """Rows `first` up to but not including `end`, as they are emitted."""
-    return [[partition, row, *transfer(partition, row)] for row in range(first, end)]
-
-
-def take(fault: str = "") -> int:
-    """How many rows the next batch of a partition takes; a replay of an opaque spout may take another number."""
-    if fault and World.faults.strikes(fault):
-        return World.faults.drawn(fault).choice(TAKES)
-    return TAKE
-
-
 def may_fail(fault: str) -> None:
     """Fails the attempt if the fault strikes."""
     if World.faults.strikes(fault):
@@ -89,131 +62,6 @@ def may_fail(fault: str) -> None:
 # Spouts --------------------------------------------------------------------------------------------------------
 
 
-class CutSpout(ITransactionalSpout):
-    """The driver cuts: its metadata is [first, end) of every partition."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(FIELDS)
-
-    def get_coordinator(self, conf, context):
-        return _Cutter()
-
-    def get_emitter(self, conf, context):
-        return _CutEmitter(context.task_index, context.task_count)
-
-    def fingerprint(self):
-        return self._fingerprint
-
-
-class _Cutter(SpoutCoordinator):
-    def _ends(self) -> list[int]:
-        last = self.run_so_far.last
-        return [end for _, end in last] if last else [0] * PARTITIONS
-
-    def is_ready(self):
-        return not self.is_exhausted()
-
-    def initialize_transaction(self, txid, previous):
-        ends = [end for _, end in previous] if previous else [0] * PARTITIONS
-        return [[end, min(World.known_rows, end + take("input.moves"))] for end in ends]
-
-    def is_exhausted(self):
-        return all(end >= World.known_rows for end in self._ends())
-
-
-class _CutEmitter(SpoutEmitter):
-    def __init__(self, task_index: int, task_count: int) -> None:
-        self._own = range(task_index, PARTITIONS, task_count)
-
-    def emit_batch(self, attempt, metadata, collector):
-        may_fail("spout.fails")
-        for partition in self._own:
-            collector.emit_all(rows(partition, *metadata[partition]))
-
-
-class PartitionedSpout(IPartitionedTransactionalSpout):
-    """The emitters cut, once: the metadata of a partition is [first, end)."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(FIELDS)
-
-    def get_coordinator(self, conf, context):
-        return _Partitions()
-
-    def get_emitter(self, conf, context):
-        return _PartitionReader()
-
-    def fingerprint(self):
-        return self._fingerprint
-
-
-class _Partitions(PartitionedCoordinator):
-    def number_of_partitions(self):
-        return PARTITIONS
-
-    def is_exhausted(self):
-        return _all_read({p: end for p, (_, end) in self.run_so_far.positions.items()})
-
-
-class _PartitionReader(PartitionedEmitter):
-    def emit_partition_batch_new(self, attempt, collector, partition, last):
-        may_fail("spout.fails")
-        first = last[1] if last else 0
-        cut = [first, max(first, min(World.known_rows, first + take("input.moves")))]
-        collector.emit_all(rows(partition, *cut))
-        return cut
-
-    def emit_partition_batch(self, attempt, collector, partition, metadata):
-        may_fail("spout.fails")
-        collector.emit_all(rows(partition, *metadata))
-
-
-class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
-    """The emitters cut, again in every attempt: a position is the end of what was read."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(FIELDS)
-
-    def get_coordinator(self, conf, context):
-        return _OpaquePartitions()
-
-    def get_emitter(self, conf, context):
-        return _OpaqueReader()
-
-    def fingerprint(self):
-        return self._fingerprint
-
-
-class _OpaquePartitions(PartitionedCoordinator):
-    def number_of_partitions(self):
-        return PARTITIONS
-
-    def is_exhausted(self):
-        return _all_read(self.run_so_far.positions)
-
-
-class _OpaqueReader(OpaquePartitionedEmitter):
-    def emit_partition_batch(self, attempt, collector, partition, last):
-        may_fail("spout.fails")
-        first = last or 0
-        end = max(first, min(World.known_rows, first + take("input.moves")))
-        collector.emit_all(rows(partition, first, end))
-        return end
-
-
-def _all_read(ends: Mapping[int, int]) -> bool:
-    return all(ends.get(partition, 0) >= World.known_rows for partition in range(PARTITIONS))
-
-
 class Told(SpoutCommitter):
     """Must never hear of a transaction that the server does not hold."""
 
@@ -221,22 +69,24 @@ class Told(SpoutCommitter):
         assert World.durable(attempt), f"told of {attempt}, which the server does not hold"
 
 
-class ToldCutSpout(CutSpout, ICommitterTransactionalSpout):
-    def get_committer(self, conf, context):
+class WorldSupply(Supply):
+    """What exists by now; a replay of an opaque spout may take another number of rows."""
+
+    def end(self) -> int:
+        return World.known_rows
+
+    def take(self) -> int:
+        moves = World.faults.strikes("input.moves")
+        return World.faults.drawn("input.moves").choice(TAKES) if moves else TAKE
+
+    def may_fail(self) -> None:
+        may_fail("spout.fails")
+
+    def committer(self) -> Told:
         return Told()
 
 
-class ToldOpaqueSpout(OpaqueSpout, ICommitterTransactionalSpout):
-    def get_committer(self, conf, context):
-        return Told()
-
-
-class ToldPartitionedSpout(PartitionedSpout, ICommitterTransactionalSpout):
-    def get_committer(self, conf, context):
-        return Told()
-
-
-SPOUTS: dict[str, Callable[[str], Any]] = {
+SPOUTS: dict[str, type[CutSpout | PartitionedSpout | OpaqueSpout]] = {
     "cut": CutSpout,
     "partitioned": PartitionedSpout,
     "opaque": OpaqueSpout,
@@ -397,7 +247,8 @@ def topology(
         post: makes the postings, instead of the usual bolt.
         audit: counts the rows, instead of the usual committer.
     """
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](fingerprint), parallelism=tasks[0])
+    spout = SPOUTS[kind](fingerprint, WorldSupply())
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", spout, parallelism=tasks[0])
     builder.set_acker_count(tasks[3])
     builder.set_bolt("post", post or Post(shift), tasks[1]).shuffle_grouping("transfers")
     builder.set_committer_bolt("balances", Balances(), tasks[2]).fields_grouping("post", ("shard",))

@@ -11,7 +11,7 @@ from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from coordinator.operating.cli.run_result import _summary, _warnings
 from coordinator.server_choice import ServerChoice
 from coordinator.sources.files.line_files import JsonLines
-from state import HashState, SourceError, TopologyError
+from state import HashState, SourceError
 from tests.support.runs.collecting import Collecting
 
 GOOD, TYPE, MISSING = '{"n": 1}', '{"n": "x%d"}', "{}"
@@ -107,9 +107,3 @@ def test_reasons_are_of_few_kinds_however_odd_the_records(cluster, tmp_path):
     run = cluster.submit(topology(tmp_path, policy="skip"))
     run.run_until_idle()
     assert list(run.statistics.bad_records.reasons) == ["field 'n' is …, which is not int"]
-
-
-@pytest.mark.parametrize("given", [-0.1, 1.1, True, "1%"])
-def test_a_limit_is_a_part(given):
-    with pytest.raises(TopologyError, match=r"option max_bad_fraction is .*; give a number from 0 to 1"):
-        RunOptions(max_bad_fraction=given)

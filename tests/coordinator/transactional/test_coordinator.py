@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -12,41 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committers.committer import ICommitter
-from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator import RunOptions, SpoutCoordinator, TransactionalTopologyBuilder
 from coordinator.transactional.assembly import fitting, has_external_effects
 from coordinator.transactional.coordinator import BUSY_WAIT_S, CUT_WAIT_S, IDLE_WAIT_S
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
-from coordinator.watching.failure_cause import CrashKind
 from state.commits.commit import CommitReply, CommitStatus
-from state.commits.state_writes import StateWrites
-from state.commits.write_set import WriteSet
 from state.errors import (
-    EngineError,
-    FailedException,
     FencedError,
     ProtocolError,
     ReplayLimitError,
-    SourceError,
     StateRefusedError,
     StateUnreachableError,
     UserCodeError,
 )
-from state.values.state_kind import StateKind, ValueType
-from tests.support.runs.answers import (
-    SOURCE,
-    USER,
-    Endless,
-    committing_fails_at,
-    everything,
-    failing_at,
-    once,
-    reading,
-    with_metadata,
-)
+from tests.support.runs.answers import Endless, committing_fails_at, everything, failing_at, once, with_metadata
 from tests.support.runs.scripted import Run, failed
-from tests.support.topologies.components import Commit, Count, Lines, LinesCoordinator, Pass, build, plan
+from tests.support.topologies.components import Commit, Count, Lines, LinesCoordinator, Pass, build
 
 
 def test_a_run_from_the_first_transaction_to_the_end_of_the_input():
@@ -113,12 +94,6 @@ def test_tuples_executed_in_a_commit_phase_that_failed_count_as_failed():
     assert components["lines"]["batches"] == 5
 
 
-def test_a_topology_without_committers_commits_empty_groups():
-    run = Run(3, made_of=plan(build(("pass", Pass(), ["lines"]))))
-    run()
-    assert (run.committed(), run.store.states) == ([[1, 2, 3]], {})
-
-
 def test_what_arrives_while_only_a_commit_phase_runs_is_soon_noticed():
     source = LinesCoordinator(1)
     run = Run(source=source, max_spout_pending=4)
@@ -178,13 +153,6 @@ def test_a_restart_goes_on_after_the_last_commit_with_what_is_stored():
     assert run.coordinator.statistics.committed == 3
 
 
-def test_a_commit_that_an_earlier_run_had_published_is_taken_for_done():
-    run = Run(3)
-    run.store.replies = [CommitReply(CommitStatus.ALREADY)]
-    run()
-    assert run.coordinator.statistics.committed == 3
-
-
 # Stored before told
 
 
@@ -218,27 +186,6 @@ def test_what_emitters_cut_is_stored_before_the_commit_phase():
     assert sorted(run.store.metadata) == ["coordinator:4", "partition.0:4"]
 
 
-def test_nothing_is_stored_of_the_first_attempt_that_failed_or_of_later_ones():
-    """The emitters of later attempts went on from a position that was never reached."""
-    run = Run(4, max_spout_pending=8)
-    run.engine.on_wave = once(with_metadata(run, at_3=failed()), with_metadata(run))
-    run()
-    stored = "; store partition.0:1 partition.0:2; store partition.0:3 partition.0:4"
-    assert run.story("store") == f"store coordinator:1 coordinator:2 coordinator:3 coordinator:4{stored}"
-    assert run.engine.stored[1] == {"partition.0": {1: [1, 1], 2: [2, 2]}}
-    assert run.store.metadata["partition.0:4"] == [4, 6]
-
-
-def test_nothing_is_stored_of_attempts_that_are_not_current_any_more():
-    run = Run(4, max_spout_pending=4)
-    run.engine.on_wave = with_metadata(run)
-    run.engine.on_group = committing_fails_at(run, 1)
-    run()
-    # the second wave was under way when the group failed: its attempts 3 and 4 are void, what they cut too
-    assert run.store.metadata["partition.0:4"] == [4, 8]
-    assert run.store.states == everything(4)
-
-
 def test_a_fence_found_while_storing_metadata_ends_the_run_before_anything_is_emitted():
     run = Run(3)
 
@@ -263,63 +210,6 @@ def test_a_txid_that_fails_on_every_attempt_stops_the_run_after_the_lower_ones()
     assert (error.value.txid, error.value.attempt_count, error.value.last_reason) == (3, 5, "count[0]: bad luck")
     assert run.committed() == [[1, 2]]
     assert len(run.lines("process")) == 5
-
-
-@pytest.mark.parametrize("limit", [1, 3])
-def test_the_attempt_limit_is_an_option(limit):
-    run = Run(2, max_attempts=limit)
-    run.engine.on_group = committing_fails_at(run, 1, times=99)
-    with pytest.raises(ReplayLimitError, match=f"txid 1 failed {limit} time"):
-        run()
-
-
-GONE = r"text \(component 'count', attempt 3:0000000000000003\)"
-RAISED = r"component 'count', task 0, attempt 3:0000000000000003 raised:\ntext"
-USERS = (USER, UserCodeError, RAISED)
-
-
-@pytest.mark.parametrize(
-    ("fails_at", "kind", "error", "story"),
-    [
-        *((failing_at, *USERS), (committing_fails_at, *USERS)),
-        (failing_at, SOURCE, SourceError, GONE),
-        (failing_at, FailureKind.STATE, StateRefusedError, GONE),
-    ],
-    ids=["user, processing", "user, commit", "source", "state"],
-)
-def test_a_failure_that_a_replay_would_only_repeat_halts_after_the_lower_txids_are_committed(
-    fails_at, kind, error, story
-):
-    run = Run(5, max_spout_pending=16)
-    script = fails_at(run, 3, times=99, kind=kind, text="text")
-    if fails_at is failing_at:
-        run.engine.on_wave = script
-    else:
-        run.engine.on_group = script
-    with pytest.raises(error, match=story):
-        run()
-    assert run.committed() == [[1, 2]]
-    assert run.story("process") == "process 1 [1, 2, 3, 4, 5]"
-
-
-def test_lower_txids_are_replayed_as_ever_on_the_way_to_a_halt():
-    run = Run(5, max_spout_pending=16)
-    run.engine.on_wave = failing_at(run, 4, times=99, kind=USER, text="at four")
-    run.engine.on_group = committing_fails_at(run, 2)
-    with pytest.raises(UserCodeError, match="at four"):
-        run()
-    assert run.committed() == [[1], [2, 3]]
-    assert run.lines("process") == [("process", 1, [1, 2, 3, 4, 5]), ("process", 2, [2, 3])]
-
-
-def test_a_commit_phase_whose_crash_is_certain_to_repeat_stops_the_run_at_once():
-    run = Run(4, max_spout_pending=4)
-    run.engine.on_group = lambda wave_id, attempts, composed: run.engine.group_crashed(
-        wave_id, attempts, CrashKind.CERTAIN
-    )
-    with pytest.raises(EngineError, match="Spark cannot run txid 1: an executor is gone"):
-        run()
-    assert run.committed() == []
 
 
 # Waves that are void
@@ -363,22 +253,6 @@ def test_a_wave_that_hangs_is_cancelled_at_the_message_timeout():
     assert run.store.states == everything(2)
 
 
-def test_the_message_timeout_begins_when_the_wave_does_however_long_cutting_took():
-    class Slow(LinesCoordinator):
-        def initialize_transaction(self, txid, previous):
-            run.engine.now_s += 100.0
-            return super().initialize_transaction(txid, previous)
-
-    def processed_later(wave_id, attempts):
-        run.engine.waits.append(lambda: run.engine.events.append(run.engine.processed(wave_id, attempts)))
-
-    run = Run(source=Slow(4), message_timeout_s=60.0, max_spout_pending=4)
-    run.engine.on_wave = processed_later
-    run()
-    assert run.lines("cancel") == []
-    assert run.coordinator.statistics.first_wave_s == 400.0
-
-
 # Groups
 
 
@@ -395,33 +269,7 @@ def test_external_effects_are_an_attribute_of_the_committer():
     assert fitting(mailing, RunOptions()) == RunOptions(commit_group_max=1, early_commit=False)
 
 
-def test_a_rest_that_could_not_go_with_its_group_goes_with_the_next():
-    """Two tasks: one writes the field the other reads, so every transaction has to see the one before."""
-    run = Run(3, max_spout_pending=8, made_of=plan(build(("count", Count(), ["lines"], 2))))
-    both = StateWrites(StateKind.HASH, ValueType.INT, increments={"read 2": 1, "read 3": 1})
-    run.engine.on_group = reading(run, writes=lambda txid: WriteSet({"counts": deepcopy(both)}))
-    run()
-    assert run.committed() == [[1], [2], [3]]
-    assert run.store.states == {"counts": {"read 2": 6, "read 3": 6}}
-
-
-def test_a_group_over_the_operation_limit_is_cut_and_the_next_is_foreseen():
-    run = Run(8, max_spout_pending=16, commit_operations_max=3)
-    run()
-    assert run.story("commit", "publish") == (
-        "commit 1 [1, 2, 3, 4, 5, 6, 7, 8]; commit 1 [1, 2, 3]; publish [1, 2, 3]; "
-        "commit 1 [4, 5, 6]; publish [4, 5, 6]; commit 1 [7, 8]; publish [7, 8]"
-    )
-
-
 # The store's answers
-
-
-def test_a_group_that_was_only_refused_as_a_group_goes_on():
-    run = Run(4, max_spout_pending=8)
-    run.store.replies = [CommitReply(CommitStatus.LIMIT, "too many")]
-    run()
-    assert run.story("publish") == "publish [1, 2, 3, 4]; publish [1]; publish [2, 3]; publish [4]"
 
 
 @pytest.mark.parametrize(
@@ -477,85 +325,6 @@ def test_replays_go_on_while_a_run_drains():
     assert run.store.states == everything(2)
 
 
-def test_a_source_that_is_not_ready_yet_is_asked_again():
-    source = LinesCoordinator(2)
-    answers = iter([False, False, True, False, False, True])
-    source.is_ready = lambda: next(answers, False)  # type: ignore[method-assign] # the script
-    run = Run(source=source)
-    run()
-    assert run.committed() == [[1], [2]]
-    assert run.engine.now_s > 0
-
-
-class Raising(LinesCoordinator):
-    """Raises in a method at a txid."""
-
-    def __init__(self, count, method, txid, error, times=99):
-        super().__init__(count)
-        self.method, self.txid, self.error, self.times = method, txid, error, times
-
-    def _raise(self, method, txid):
-        if (method, txid) == (self.method, self.txid) and self.times:
-            self.times -= 1
-            raise self.error
-
-    def is_ready(self):
-        self._raise("is_ready", self.last + 1)
-        return super().is_ready()
-
-    def initialize_transaction(self, txid, previous):
-        self._raise("initialize_transaction", txid)
-        return super().initialize_transaction(txid, previous)
-
-    def is_exhausted(self):
-        self._raise("is_exhausted", self.last)
-        return super().is_exhausted()
-
-    def estimated_bytes(self, metadata):
-        self._raise("estimated_bytes", int(metadata.rpartition(" ")[2]))
-        return 0
-
-
-NAMED = "(?s)is_exhausted of component 'lines' failed:.*ValueError: mine"
-CUTTING = ["is_ready", "initialize_transaction"]
-LATER, MINE, GONE_FILE = FailedException("later"), ValueError("mine"), SourceError("file is gone")
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        Raising(4, "is_ready", 3, LATER, times=3),
-        Raising(4, "initialize_transaction", 3, LATER, times=3),
-        Raising(2, "is_exhausted", 2, LATER, times=3),
-        Raising(4, "estimated_bytes", 2, MINE),
-    ],
-    ids=lambda source: source.method,
-)
-def test_a_source_that_fails_for_now_is_asked_again_and_an_estimate_may_raise(source):
-    run = Run(source=source)
-    run()
-    assert run.store.states == everything(source.count)
-
-
-@pytest.mark.parametrize(
-    ("source", "error", "story"),
-    [
-        *((Raising(4, name, 3, MINE), UserCodeError, "ValueError: mine") for name in CUTTING),
-        *((Raising(4, name, 3, GONE_FILE), SourceError, "file is gone") for name in CUTTING),
-        (
-            Raising(2, "is_exhausted", 2, MINE),
-            UserCodeError,
-            "(?s)is_exhausted of component 'lines' failed:.*ValueError: mine",
-        ),
-    ],
-)
-def test_another_exception_of_the_source_ends_the_run_after_what_is_under_way_is_committed(source, error, story):
-    run = Run(source=source)
-    with pytest.raises(error, match=story):
-        run()
-    assert run.store.states == everything(2)
-
-
 @pytest.mark.case(id="P-14")
 def test_metadata_that_cannot_be_stored_ends_the_run_after_what_is_under_way_is_committed():
     """What does not come back as it was would make a replay another one."""
@@ -570,19 +339,6 @@ def test_metadata_that_cannot_be_stored_ends_the_run_after_what_is_under_way_is_
     with pytest.raises(UserCodeError, match=story):
         run()
     assert run.store.states == everything(2)
-
-
-@pytest.mark.parametrize("error", [ValueError("mine"), KeyError("mine")])
-def test_a_listener_that_raises_does_not_end_the_run(error, caplog):
-    run = Run(3)
-
-    def raising(statistics):
-        raise error
-
-    run.on_progress = raising
-    run()
-    assert run.store.states == everything(3)
-    assert "mine" in caplog.text
 
 
 MODES = [(False, True), (True, True), (True, False)]

@@ -5,7 +5,6 @@ Real servers, real connections, and runs in this process; without Spark.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
@@ -24,9 +23,10 @@ from state.redis_server.program import find_server_program
 from state.redis_shards.sharded_store import ShardedStore
 from state.troubles import Trouble
 from tests.conftest import redis_program
+from tests.support.chaos.nemesis.proxy import BlackHoleProxy
+from tests.support.chaos.nemesis.servers import free_port
 from tests.support.runs.durable_runs import Hearing, committed_on, is_a_prefix, run_on
 from tests.support.runs.forgetful_world import CONTROL, TRANSACTIONS
-from tests.support.stores.black_hole import BlackHole
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts
 from tests.support.stores.mortal_server import MortalServer, has_strace, synced_bytes
 
@@ -205,18 +205,13 @@ def test_a_connection_that_is_killed_under_a_barrier_costs_another_write_and_not
 # Level replica
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 @pytest.fixture
-def pair(program) -> Iterator[tuple[MortalServer, MortalServer, BlackHole]]:
+def pair(program) -> Iterator[tuple[MortalServer, MortalServer, BlackHoleProxy]]:
     """A primary, its replica in step, and what lies between them."""
     primary_port = free_port()
     with (
         MortalServer(program, "--repl-diskless-sync-delay", "0", port=primary_port) as primary,
-        BlackHole(primary_port) as between,
+        closing(BlackHoleProxy(primary_port)) as between,
         MortalServer(program, "--replicaof", f"127.0.0.1 {between.port}", port=free_port()) as replica,
     ):
         with primary.client() as client:
@@ -234,7 +229,7 @@ def test_over_shards_nothing_is_decided_before_the_replica_has_what_is_staged(pa
     primary, replica, between = pair
     with closing(sharded_store(primary.url)) as store:
         assert store.commit(commit_of(counts(a=1, b=1, c=1), attempt(1))).status is CommitStatus.OK
-        between.swallow()
+        between.fall_silent()
         with pytest.raises(StateRefusedError, match="has confirmed nothing at durability replica") as refused:
             store.commit(commit_of(counts(a=1, b=1, c=1), attempt(2)))
         assert refused.value.trouble is Trouble.NOT_DURABLE
@@ -261,7 +256,7 @@ def test_what_was_released_at_level_replica_is_on_the_replica_that_takes_over(pa
     monkeypatch.setattr(releases, "UNRELEASED_MAX", 2)  # commits keep in step with the replica
     with run_on(primary.url, durability="replica") as coordinator:
         run_until_heard(coordinator, 12)
-        between.swallow()
+        between.fall_silent()
         monkeypatch.undo()
         for _ in range(40):
             coordinator.turn()
@@ -283,7 +278,7 @@ def test_a_run_whose_replica_is_away_at_its_end_stops_with_an_error_that_says_so
     primary, _, between = pair
     with run_on(primary.url, durability="replica", timeout_s=1.0) as coordinator:
         run_until_heard(coordinator, 5)
-        between.swallow()
+        between.fall_silent()
         with pytest.raises(NotDurableError, match="committed up to txid 40, but the server has confirmed only up to"):
             coordinator.run()
         with primary.client() as client:
@@ -311,14 +306,3 @@ def test_a_server_set_back_under_a_run_never_confirms_what_it_has_lost(program):
         with pytest.raises(StateRefusedError, match="REGRESSED"):
             coordinator.run()
     assert max(Hearing.heard) <= committed  # a barrier that was answered before speaks for all of these
-
-
-def test_a_run_that_asks_for_nothing_makes_no_barrier(program):
-    with MortalServer(program, *EVERYSEC) as server, server.client() as client:
-        client.config_resetstat()
-        with run_on(server.url) as coordinator:
-            coordinator.run()
-        assert not client.hexists(CONTROL, "durable_fsync")
-        assert not client.hexists(CONTROL, "told")
-        sent = client.info("commandstats")
-        assert "cmdstat_wait" not in sent

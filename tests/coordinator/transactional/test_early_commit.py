@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import GroupExecuted
 from state.commits.commit import CommitReply, CommitStatus
-from state.commits.state_writes import StateWrites
-from state.commits.write_set import WriteSet
-from state.errors import UserCodeError
-from state.values.state_kind import StateKind, ValueType
-from tests.support.runs.answers import (
-    USER,
-    committing_fails_at,
-    everything,
-    failing_at,
-    once,
-    reading,
-    with_metadata,
-    with_residue,
-    without_second_report,
-)
-from tests.support.runs.scripted import Run, counted, failed
+from tests.support.runs.answers import USER, committing_fails_at, everything, failing_at
+from tests.support.runs.scripted import Run, failed
 from tests.support.topologies.components import Commit, Count, Pass, build, plan
 
 TWO_TASKS = plan(build(("count", Count(), ["lines"], 2)))
@@ -68,38 +52,11 @@ def test_the_statistics_are_those_of_the_general_way():
     assert early.coordinator.run().to_dict("test") == general.coordinator.run().to_dict("test")
 
 
-def test_on_an_engine_that_does_not_overlap_a_wave_waits_until_the_one_before_is_published():
-    """A group that has to be run again must not meet the next wave there."""
-    run = early_run(3, window=2, overlaps=False)
-    run()
-    one_by_one = "process 1 [1]; publish [1]; process 2 [2]; publish [2]; process 3 [3]; publish [3]"
-    assert run.story("process", "publish") == one_by_one
-
-
-def test_what_emitters_cut_is_stored_before_it_is_published():
-    run = early_run(2)
-    run.engine.on_wave = with_metadata(run)
-    run()
-    stored = "store coordinator:1 coordinator:2; store partition.0:1 partition.0:2; publish [1, 2]"
-    assert run.story("store", "publish") == stored
-
-
 def test_groups_smaller_than_a_wave_are_reported_one_by_one():
     run = early_run(5, window=16, commit_group_max=2)
     run()
     reported = "early [1, 2] [3, 4] [5]; publish [1, 2]; publish [3, 4]; publish [5]"
     assert run.story("early", "commit", "publish") == reported
-
-
-def test_groups_over_the_operation_limit_are_foreseen():
-    run = early_run(12, window=6, commit_operations_max=2)
-    run()
-    assert run.story("early", "commit", "publish") == (
-        "early [1, 2, 3]; early [4, 5, 6]; "
-        "commit 1 [1, 2]; publish [1, 2]; commit 1 [3]; "  # three were too many
-        "early [7, 8]; publish [3]; commit 2 [4, 5]; early [9]; publish [4, 5]; commit 2 [6]; early [10, 11]; "
-        "publish [6]; publish [7, 8]; publish [9]; early [12]; publish [10, 11]; publish [12]"
-    )
 
 
 # Not used
@@ -121,41 +78,6 @@ def test_other_commit_phases_than_one_level_go_the_general_way(bolts):
     assert run.committed() == [[1, 2]]
 
 
-def test_an_engine_may_leave_it_out():
-    run = early_run(2)
-    run.engine.runs_early = False
-    run()
-    assert run.story("commit", "publish") == "commit 1 [1, 2]; publish [1, 2]"
-
-
-def test_a_read_counts_even_if_the_task_says_that_it_has_finished():
-    """User code that swallows the refusal has worked on nothing: what it wrote must not go out."""
-    run = early_run(2)
-    wrong = WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments={"wrong": 1})})
-    run.engine.on_early = reading(run, writes=lambda txid: wrong)
-    run()
-    assert run.store.states == everything(2)
-
-
-def test_a_wave_whose_middle_failed_commits_its_head_the_general_way():
-    run = early_run(4, window=8)
-    run.engine.on_wave = failing_at(run, 3)
-    run()
-    story = "process 1 [1, 2, 3, 4]; commit 1 [1, 2]; process 2 [3, 4]; publish [1, 2]; publish [3, 4]"
-    assert run.story("process", "commit", "publish") == story
-    assert run.store.states == everything(4)
-
-
-def test_the_groups_below_a_failed_attempt_are_used():
-    run = early_run(6, window=12, commit_group_max=2)
-    run.engine.on_wave = failing_at(run, 4)
-    run()
-    assert run.story("process", "commit", "publish") == (
-        "process 1 [1, 2, 3, 4, 5, 6]; process 2 [4, 5, 6]; publish [1, 2]; commit 1 [3]; publish [3]; "
-        "publish [4, 5]; publish [6]"
-    )
-
-
 @pytest.mark.parametrize(
     ("tasks", "head"),
     [
@@ -171,19 +93,6 @@ def test_a_committer_that_fails_leaves_a_head_that_is_used_or_run_again_if_tasks
     assert run.story("process", "commit", "publish") == f"process 1 [1, 2, 3, 4]; {head}"
 
 
-@pytest.mark.parametrize("where", ["committer", "bolt"])
-def test_a_users_exception_halts_after_the_lower_txids_are_committed(where):
-    run = early_run(5, window=16, made_of=TWO_TASKS)
-    if where == "committer":
-        run.engine.on_early = early_fails_at(run, 3, times=99, kind=USER, tasks=(2,))
-    else:
-        run.engine.on_wave = failing_at(run, 3, times=99, kind=USER)
-    with pytest.raises(UserCodeError):
-        run()
-    assert run.committed() == [[1, 2]]
-    assert run.story("process", "commit") == "process 1 [1, 2, 3, 4, 5]; commit 1 [1, 2]"
-
-
 def test_an_exception_of_a_committer_that_was_given_a_failed_attempt_does_not_halt():
     """It has seen part of a batch only."""
     run = early_run(4, window=8)
@@ -193,73 +102,7 @@ def test_an_exception_of_a_committer_that_was_given_a_failed_attempt_does_not_ha
     assert run.store.states == everything(4)
 
 
-def test_a_residue_that_does_not_close_is_a_failure():
-    run = early_run(3, window=8)
-    run.engine.on_wave = with_residue(run)
-    run()
-    story = "process 1 [1, 2, 3]; commit 1 [1]; process 2 [2, 3]; publish [1]; publish [2, 3]"
-    assert run.story("process", "commit", "publish") == story
-    assert run.store.states == everything(3)
-
-
-def test_a_missing_report_of_a_commit_task_is_a_failure():
-    run = early_run(2, window=None, made_of=TWO_TASKS)
-    run.engine.on_early = without_second_report(run)
-    run()
-    assert run.story("process", "publish") == "process 1 [1, 2]; process 2 [1, 2]; publish [1, 2]"
-
-
 # Learned
-
-
-def test_where_order_matters_between_tasks_the_next_wave_reports_transaction_by_transaction():
-    run = early_run(9, window=6, made_of=TWO_TASKS)
-
-    def put(txid):
-        return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, puts={"last": txid})})
-
-    run.engine.on_early = run.engine.on_group = partial(run.engine.executed, writes=put)
-    run()
-    assert run.story("early", "commit", "publish") == (
-        "early [1, 2, 3]; early [4, 5, 6]; "  # is under way when the first is looked at
-        "commit 1 [1, 2, 3] one by one; publish [1, 2, 3]; early [7, 8, 9] one by one; "
-        "commit 2 [4, 5, 6] one by one; publish [4, 5, 6]; publish [7, 8, 9]"
-    )
-
-
-def test_a_run_some_of_whose_groups_are_too_large_goes_on_with_smaller_ones():
-    run = early_run(80, window=16, commit_operations_max=40)
-
-    def much(txid):
-        written = counted(txid)
-        written.state("counts", StateKind.HASH, ValueType.INT).deletes = {f"{txid} {n}": True for n in range(30)}
-        return written
-
-    run.engine.on_early = partial(run.engine.executed, writes=much)
-    run()
-    assert run.lines("commit")
-    assert run.machine._commits.early.is_on
-    assert len(run.lines("early")) == len(run.lines("process"))
-    assert run.store.states == everything(80)
-
-
-def test_a_wave_over_the_message_timeout_has_the_timeout_for_each_phase_from_then_on():
-    run = early_run(2, message_timeout_s=30.0)
-    run.engine.on_wave = once(lambda wave_id, attempts: None, run.engine.processed)
-    run.engine.on_cancel = lambda wave_id: run.engine.crashed(wave_id, ())
-    run()
-    apart = "process 2 [1]; commit 2 [1]; process 3 [2]; commit 3 [2]"
-    assert run.story("process", "early", "cancel", "commit") == f"process 1 [1, 2]; early [1, 2]; cancel 1; {apart}"
-
-
-def test_a_crashed_wave_is_halved_and_tried_in_the_same_way():
-    run = early_run(4, window=8)
-    run.engine.on_wave = once(run.engine.crashed, run.engine.processed)
-    run()
-    assert run.story("process", "early", "commit", "publish") == (
-        "process 1 [1, 2, 3, 4]; early [1, 2, 3, 4]; process 2 [1, 2]; early [1, 2]; process 3 [3, 4]; early [3, 4]; "
-        "publish [1, 2]; publish [3, 4]"
-    )
 
 
 # The store's answers

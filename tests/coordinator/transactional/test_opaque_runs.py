@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
@@ -16,11 +15,10 @@ from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state import FailedException, FencedError, ReplayLimitError, TransactionAttempt
+from state import FailedException, FencedError, TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
 from tests.support.runs.whole_runs import (
     Count0,
-    Crash,
     CrashingStore,
     OneFault,
     RandomFaults,
@@ -31,7 +29,6 @@ from tests.support.runs.whole_runs import (
     run_until_it_ends,
 )
 from tests.support.stores.memory_store import MemoryStore
-from tests.support.tasks.wire import frames_in, has_cuts
 from tests.support.topologies.components import Pass
 
 VALUES = 7
@@ -48,11 +45,6 @@ class Cut:
     position: Any
     task_index: int
     committed_txid: int
-
-
-def batches(store: MemoryStore) -> dict[str, list[int]]:
-    """First row and number of rows of the batch that a memory spout cut last of each partition."""
-    return {field: position[:2] for field, position in store.metadata.items()}
 
 
 class Told:
@@ -167,17 +159,6 @@ def test_every_value_is_counted_once_after_any_crash(tasks, partitions, options,
     assert_exact(store, partitions)
 
 
-def test_a_batch_starts_from_the_uncommitted_positions_of_the_one_before():
-    store = begin(MemoryStore())
-    run(topology(Queue(2, counts=(2,))), store, max_spout_pending=4)
-    by_txid = {txid: next(iter(cuts_of(txid).values())) for txid in range(1, store.committed_txid + 1)}
-    for txid in range(2, store.committed_txid + 1):
-        for partition in (0, 1):
-            assert by_txid[txid][partition].last == by_txid[txid - 1][partition].position
-    assert [by_txid[txid][0].committed_txid for txid in (1, 2, 3, 4)] == [0, 0, 0, 0], "two waves before a commit"
-    assert_exact(store, 2)
-
-
 class FailsOnce(Pass):
     """Fails txid 2 once, when it has passed everything on."""
 
@@ -243,27 +224,6 @@ def test_the_number_of_partitions_may_change_between_two_attempts_of_a_txid():
     assert_exact(store, 3)
 
 
-def test_the_commit_carries_the_positions_and_forgets_those_before():
-    store = begin(MemoryStore())
-    spout = OpaqueMemoryTransactionalSpout([[["0/0", 0], ["0/1", 1], ["0/2", 2]], [["1/0", 0]]], ["line", "number"], 1)
-    run(topology(spout), store, max_spout_pending=3, commit_group_max=2)
-    assert [call[1:] for call in store.calls] == [([1, 2], ()), ([3], ("partition.0:2", "partition.1:2"))]
-    assert batches(store) == {"partition.0:3": [2, 1], "partition.1:3": [1, 0]}
-
-
-def test_a_crash_after_processing_and_before_the_commit_leaves_no_position_of_the_txid():
-    store = CrashingStore([(2, False)])
-    begin(store)
-    spout = Queue(2, counts=(2,))
-    with pytest.raises(Crash):
-        run(topology(spout), store, max_spout_pending=1)
-    assert {cut.attempt.txid for cut in Told.cuts} == {1, 2}
-    assert store.committed_txid == 1
-    assert {field.partition(":")[2] for field in store.metadata} <= {"1"}
-    run(topology(spout), store, max_spout_pending=1)
-    assert_exact(store, 2)
-
-
 @pytest.mark.case(id="P-13")
 def test_what_a_fenced_commit_carried_is_not_stored():
     store = begin(MemoryStore())
@@ -272,16 +232,6 @@ def test_what_a_fenced_commit_carried_is_not_stored():
         run(topology(Queue(2, counts=(2,))), store, max_spout_pending=1)
     assert {field.partition(":")[2] for field in store.metadata} <= {"1"}
     assert store.committed_txid == 1
-
-
-def test_an_emptied_partition_keeps_its_position():
-    """Its position is told again with every batch, so it stays when all that was stored before is forgotten."""
-    store = begin(MemoryStore())
-    rows = [[f"0/{number}", number] for number in range(6)]
-    run(topology(OpaqueMemoryTransactionalSpout([rows, rows[:1]], ["line", "number"], 2)), store, max_spout_pending=1)
-    assert store.states["counts0"]["0/0"] == 2
-    assert store.states["counts0"]["all"] == 7
-    assert batches(store) == {"partition.0:3": [4, 2], "partition.1:3": [1, 0]}
 
 
 class SilentEmitter(QueueEmitter):
@@ -301,18 +251,6 @@ def test_none_of_an_emptied_partition_loses_no_position(options, seed, crashes):
     assert_exact(store, 3)
 
 
-@pytest.mark.parametrize("window", [1, 4, 64])
-def test_a_partition_that_was_away_comes_back_where_it_was(window):
-    store = begin(MemoryStore())
-    partitions = [[[f"{p}/{n}", n] for n in range(VALUES)] for p in (0, 1)]
-    spout = OpaqueMemoryTransactionalSpout(
-        partitions, ["line", "number"], 2, unavailable={1: [1], 2: [0, 1], 4: [1], 5: [1]}
-    )
-    run(topology(spout), store, max_spout_pending=window)
-    assert store.states == once_each(0, 1, values=VALUES)
-    assert batches(store) == {"partition.0:8": [7, 0], "partition.1:8": [6, 1]}, "in eight transactions"
-
-
 @pytest.mark.parametrize("window", [1, 3, 64])
 def test_an_input_that_counts_what_is_pending_has_no_empty_transactions(window):
     store = begin(MemoryStore())
@@ -321,29 +259,6 @@ def test_an_input_that_counts_what_is_pending_has_no_empty_transactions(window):
     assert store.committed_txid == 5
     run(topology(spout), store, max_spout_pending=window)
     assert store.committed_txid == 5, "what has ended is not begun again by another run"
-
-
-class FailingEmitter(QueueEmitter):
-    """Cannot read txid 3, while that is so."""
-
-    reason: ClassVar[str] = ""
-
-    def emit_partition_batch(self, attempt, collector, partition, last):
-        if attempt.txid == 3 and self.reason:
-            raise FailedException(self.reason)
-        return super().emit_partition_batch(attempt, collector, partition, last)
-
-
-def test_an_emitter_that_fails_again_and_again_ends_the_run_with_what_is_below_committed():
-    store = begin(MemoryStore())
-    built = topology(Queue(2, counts=(2,), emitter=FailingEmitter))
-    FailingEmitter.reason = "the broker does not answer"
-    with pytest.raises(ReplayLimitError, match="the broker does not answer"):
-        run(built, store, max_spout_pending=2, max_attempts=3)
-    assert store.committed_txid == 2
-    FailingEmitter.reason = ""
-    run(built, store, max_spout_pending=2)
-    assert_exact(store, 2)
 
 
 @pytest.mark.case(id="P-15")
@@ -374,19 +289,3 @@ def test_positions_that_are_lost_or_altered_on_their_way_fail_the_attempt(kind):
     assert fault.is_done
     assert coordinator.statistics.failed_attempts > 0
     assert_exact(store, 2)
-
-
-def test_values_are_counted_by_how_often_they_were_sent():
-    """The test's own ruler: a value that an attempt emits twice is counted twice."""
-    store = begin(MemoryStore())
-    spout = OpaqueMemoryTransactionalSpout([[["a", 0], ["a", 0]]], ["line", "number"], 1)
-    frames: Counter[bool] = Counter()
-
-    def count(task_id, given, wave):
-        read = [frame for packed in given for frame in frames_in(packed, wave)]
-        frames.update(has_cuts(frame) for frame in read if frame.kind is FrameKind.ACK)
-        return given
-
-    run(topology(spout), store, fault=count)
-    assert store.states == {"counts0": {"a": 2, "all": 2}}
-    assert frames[True] > 0

@@ -11,7 +11,6 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
 from state import TopologyError, TransactionAttempt
-from state.commits.commit import COMMIT_OPERATIONS_LIMIT
 from tests.support.case_names import shown
 from tests.support.watching.counted import Counted
 
@@ -31,12 +30,6 @@ def test_a_bound_that_is_not_an_integer_from_1_is_refused(name, value):
         RunOptions(**{name: value})
 
 
-def test_a_group_may_not_be_larger_than_the_server_takes():
-    assert RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT).commit_operations_max == 500_000
-    with pytest.raises(TopologyError, match="option commit_operations_max is 500001; give at most 500000"):
-        RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT + 1)
-
-
 def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
     given = RunOptions(commit_group_max=2)
     assert (given.or_window(1).max_spout_pending, given.or_window(1).commit_group_max) == (1, 2)
@@ -46,6 +39,7 @@ def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
 A_NUMBER = "give a number of seconds, 0 or more"
 SECONDS = "give a number of seconds above 0"
 WORDS = "give one of these words: halt: the run ends"
+ADOPT = "give True, or .* of these.*skip: .*again: "
 NONE_OR_MORE = [-1, float("nan"), float("inf"), "1", True]
 
 
@@ -56,6 +50,11 @@ NONE_OR_MORE = [-1, float("nan"), float("inf"), "1", True]
         *(("on_poison", value, WORDS) for value in ("stop", "", None, True)),
         *(("retry_backoff_s", value, A_NUMBER) for value in NONE_OR_MORE),
         *(("retry_backoff_max_s", value, A_NUMBER) for value in NONE_OR_MORE),
+        *(("max_bad_fraction", value, "give a number from 0 to 1") for value in (-0.1, 1.1, True, "1%")),
+        *(("adopt", value, ADOPT) for value in ("", "everything", "skip,", "skip;again", 1, None)),
+        ("commit_operations_max", 500_001, "give at most 500000"),
+        ("durability", "disk", "give one of memory, fsync, replica"),
+        ("durability_replicas", 0, "give an integer of at least 1"),
     ],
     ids=shown,
 )

@@ -9,28 +9,10 @@ import pytest
 
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state.errors import (
-    NotRepublishableError,
-    QuarantineFullError,
-    ReplayLimitError,
-    StateRefusedError,
-    TopologyError,
-    UserCodeError,
-)
-from tests.support.runs.quarantine_world import (
-    POISON,
-    SPOUTS,
-    HugeStore,
-    ParseAndDrop,
-    ParseLater,
-    ParseWithoutRight,
-    QuarantineWorld,
-    broken_at_two,
-    fold,
-    topology,
-    two_parts,
-)
+from coordinator.spouts.transactional import SpoutEmitter
+from state.errors import StateRefusedError, TopologyError
+from tests.support.runs.durable_runs import HeardSpout, Hearing
+from tests.support.runs.quarantine_world import POISON, SPOUTS, ParseAndDrop, QuarantineWorld, fold, topology
 from tests.support.stores.admin import admin_of
 
 BATCHES = [
@@ -154,18 +136,6 @@ def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
 
 
 @kinds
-def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
-    world = world_after(kind)
-    before = world.store().quarantined()
-    with pytest.raises(UserCodeError, match="this is poison"):
-        world.run(poisoned(kind), republish="all")
-    assert world.store().quarantined() == before
-    assert world.counts() == fold(BATCHES, without=POISONED)
-    world.run(poisoned(kind, MORE), adopt=True)
-    assert world.counts() == fold(MORE, without=POISONED)
-
-
-@kinds
 def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
     world = world_after(kind)
     record = world.store().quarantined()[0]
@@ -176,26 +146,6 @@ def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
     assert POISON in record.cause.tuple_text
     assert len(record.topology_fingerprint) == 16
     assert record.source_fingerprint == SPOUTS[kind](BATCHES).fingerprint()
-
-
-@kinds
-def test_a_run_that_is_to_halt_halts_as_ever(kind):
-    world = QuarantineWorld()
-    with pytest.raises(UserCodeError, match="this is poison"):
-        world.run(poisoned(kind), on_poison="halt")
-    assert world.counts() == fold(BATCHES[:1])
-    assert world.quarantined() == []
-
-
-@kinds
-def test_too_many_quarantined_batches_halt_the_run(kind):
-    world = QuarantineWorld()
-    with pytest.raises(
-        QuarantineFullError, match=r"\(1\); republish or drop some; txid 4 is poison too \(ValueError: this is poison\)"
-    ):
-        world.run(poisoned(kind), max_quarantined=1)
-    assert world.quarantined() == [2]
-    assert world.counts() == fold(BATCHES[:3], without=[2])
 
 
 @kinds
@@ -220,97 +170,47 @@ def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
     assert world.counts() == fold(BATCHES, without=POISONED)
 
 
-class TestOtherCauses:
-    def test_a_commit_refused_for_its_content_is_quarantined(self):
-        world = QuarantineWorld()
-        given = topology(SPOUTS["whole"](BATCHES), is_fixed=True, store=HugeStore())
-        world.run(given)
-        assert world.quarantined() == POISONED
-        assert world.counts() == fold(BATCHES, without=POISONED)
-        assert "9007199254740992 is added, outside" in world.store().quarantined()[0].cause.reason
-
-    def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined(self):
-        world = QuarantineWorld()
-        world.run(topology(Numbers(bad=2), is_fixed=True))
-        assert world.quarantined() == [2]
-        assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
-        world.run(topology(Numbers(), is_fixed=True), republish="all")
-        assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
-
-    def test_what_is_not_the_fault_of_the_batch_is_never_quarantined(self):
-        world = QuarantineWorld()
-        with pytest.raises(StateRefusedError, match="no such right"):
-            world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseWithoutRight(is_fixed=True)))
-        assert world.quarantined() == []
+def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined():
+    world = QuarantineWorld()
+    world.run(topology(Numbers(bad=2), is_fixed=True))
+    assert world.quarantined() == [2]
+    assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
+    world.run(topology(Numbers(), is_fixed=True), republish="all")
+    assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
 
 
-class Numbers(ITransactionalSpout):
-    """Transaction k is the word nk; three of them, by the number of the transaction alone."""
-
-    output_fields = ("word",)
+class Numbers(HeardSpout):
+    """Transaction k is the word nk, on which emitters may raise."""
 
     def __init__(self, bad=0):
+        super().__init__([[["n1"]], [["n2"]], [["n3"]]], ["word"])
         self.bad = bad
 
-    def fingerprint(self):
-        return "numbers"
-
-    def get_coordinator(self, conf, context):
-        return NumbersCoordinator()
-
     def get_emitter(self, conf, context):
-        return NumbersEmitter(self.bad, context)
-
-
-class NumbersCoordinator(SpoutCoordinator):
-    def is_ready(self):
-        return self.run_so_far.last_txid < 3
-
-    def initialize_transaction(self, txid, previous):
-        assert txid == (previous or 0) + 1
-        return txid
-
-    def is_exhausted(self):
-        return not self.is_ready()
+        return NumbersEmitter(self.bad, super().get_emitter(conf, context))
 
 
 class NumbersEmitter(SpoutEmitter):
-    def __init__(self, bad, context):
-        self.bad, self.context = bad, context
+    def __init__(self, bad, emitter):
+        self.bad, self.emitter = bad, emitter
 
     def emit_batch(self, attempt, metadata, collector):
-        assert attempt.txid == metadata, "the spout counts its own batches"
-        if metadata == self.bad:
+        if attempt.txid == self.bad:
             raise ValueError("no number")
-        if self.context.task_index == 0:
-            collector.emit([f"n{metadata}"])
-
-
-class ToldNumbers(Numbers, ICommitterTransactionalSpout):
-    """Writes down what it is told; it would free it."""
-
-    told: ClassVar[list[int]] = []
-
-    def get_committer(self, conf, context):
-        return Told()
-
-
-class Told(SpoutCommitter):
-    def commit(self, attempt):
-        ToldNumbers.told.append(attempt.txid)
+        self.emitter.emit_batch(attempt, metadata, collector)
 
 
 def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_before():
-    ToldNumbers.told.clear()
+    Hearing.heard.clear()
     world = QuarantineWorld()
-    world.run(topology(ToldNumbers(bad=3), is_fixed=True))
-    assert sorted(set(ToldNumbers.told)) == [1, 2]
-    world.run(topology(ToldNumbers(bad=3), is_fixed=True))
-    assert 3 not in ToldNumbers.told, "a new run tells the last group again, but not this one"
-    world.run(topology(ToldNumbers(), is_fixed=True), republish="all")
-    assert ToldNumbers.told[-1] == 3
-    world.run(topology(ToldNumbers(), is_fixed=True))
-    assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
+    world.run(topology(Numbers(bad=3), is_fixed=True))
+    assert sorted(set(Hearing.heard)) == [1, 2]
+    world.run(topology(Numbers(bad=3), is_fixed=True))
+    assert 3 not in Hearing.heard, "a new run tells the last group again, but not this one"
+    world.run(topology(Numbers(), is_fixed=True), republish="all")
+    assert Hearing.heard[-1] == 3
+    world.run(topology(Numbers(), is_fixed=True))
+    assert Hearing.heard[-2:] == [3, 3], "told again, under the number by which the spout knows it"
 
 
 class Sparing(SpoutCommitter):
@@ -360,37 +260,11 @@ def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from
     assert bounds(Sparing.spared[-1][0]), Sparing.spared
 
 
-class TestSpoutsThatCannot:
-    def test_an_opaque_spout_that_would_read_something_else_gives_the_named_error(self):
-        world = world_after("opaque")
-        before = world.store().quarantined()
-        parts = two_parts(BATCHES)
-        away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
-        with pytest.raises(NotRepublishableError, match=r"txid 2 cannot be republished: partition\.1 ended at"):
-            world.run(topology(away, is_fixed=True), republish=[2], adopt="unchecked")
-        assert world.store().quarantined() == before
-        assert world.counts() == fold(BATCHES, without=POISONED)
-
-    def test_an_opaque_emitter_that_raises_while_it_cuts_halts_the_run(self):
-        parts = two_parts(BATCHES)
-        world = QuarantineWorld()
-        with pytest.raises(UserCodeError, match="broken"):
-            world.run(topology(OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable=broken_at_two)))
-        assert world.quarantined() == []
-
-    def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
-        world = world_after("whole")
-        world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
-        fixed = poisoned("whole", MORE, is_fixed=True)
-        with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
-            world.run(fixed, republish=[2])
-        world.run(fixed, republish=[2], adopt=True)
-        assert world.counts() == fold(MORE, without=[4])
-
-
-def test_a_failed_exception_is_replayed_and_then_quarantined():
-    world = QuarantineWorld()
-    world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseLater(is_fixed=True)))
-    assert world.quarantined() == POISONED
-    with pytest.raises(ReplayLimitError):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=ParseLater(is_fixed=True)), republish=[2])
+def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted():
+    world = world_after("whole")
+    world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
+    fixed = poisoned("whole", MORE, is_fixed=True)
+    with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
+        world.run(fixed, republish=[2])
+    world.run(fixed, republish=[2], adopt=True)
+    assert world.counts() == fold(MORE, without=[4])

@@ -7,122 +7,59 @@ replaced by lists and Redis by a dictionary.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
-from random import Random
-from typing import Any, ClassVar
+from contextlib import ExitStack, suppress
+from typing import ClassVar
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import FrameKind
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import FailedException, HashState
+from tests.support.runs.scenario_runs import drawn_at_length, run_scenario
 from tests.support.runs.whole_runs import (
     Count0,
-    Count1,
-    Count2,
     Counting,
+    Crash,
     CrashingStore,
     OneFault,
-    RandomFaults,
-    bounds,
     crash_points,
     in_both_modes,
-    once_each,
     run,
-    run_until_it_ends,
 )
+from tests.support.scenarios.random_bolts import LocalTally, topology_of
+from tests.support.scenarios.random_topologies import Scenario, random_scenario
+from tests.support.scenarios.reference_fold import fold
+from tests.support.stores.checked_store import CheckedStore
 from tests.support.stores.memory_store import MemoryStore
-from tests.support.topologies.components import Lines, Pass
+from tests.support.topologies.components import Lines, Pass, plan
 
-COUNTS = [Count0, Count1, Count2]
-GROUPINGS = ["shuffle", "fields", "all", "global"]
-
-
-@dataclass
-class Shape:
-    """A topology and how many copies of each tuple reach each of its states."""
-
-    topology: Topology
-    copies: dict[str, int]
-    tuples: int
-    transactions: int
-
-    def expected(self) -> dict[str, dict[str, int]]:
-        return {
-            name: {
-                **{f"lines of {txid}": copies * self.tuples for txid in range(1, self.transactions + 1)},
-                "all": copies * self.tuples * self.transactions,
-            }
-            for name, copies in self.copies.items()
-            if self.tuples
-        }
+scenarios = st.randoms(use_true_random=False).map(random_scenario)
 
 
-@st.composite
-def shapes(draw):
-    transactions, tuples = draw(st.integers(1, 8)), draw(st.integers(0, 5))
-    spout = Lines(transactions, tuples)
-    builder = TransactionalTopologyBuilder("test", "lines", spout, parallelism=draw(st.integers(1, 2)))
-    builder.set_acker_count(draw(st.integers(1, 2)))
-    copies, states = {"lines": 1}, {}
-    left = list(COUNTS)
-    for number in range(draw(st.integers(1, 5))):
-        is_committer = bool(left) and draw(st.booleans())
-        bolt: Any = left.pop(0)() if is_committer else Pass()
-        heard = draw(st.lists(st.sampled_from(sorted(copies)), min_size=1, max_size=2, unique=True))
-        tasks = draw(st.integers(1, 3))
-        # what a committer that reads is sent must not depend on which task a tuple goes to
-        reads = getattr(bolt, "is_reading", False)
-        declarer = builder.set_bolt(f"b{number}", bolt, parallelism=1 if reads else tasks)
-        copies[f"b{number}"] = 0
-        for source in heard:
-            grouping = draw(st.sampled_from(GROUPINGS))
-            if grouping == "fields":
-                declarer.fields_grouping(source, ["line"])
-            else:
-                getattr(declarer, f"{grouping}_grouping")(source)
-            times = tasks if grouping == "all" and not reads else 1
-            copies[f"b{number}"] += copies[source] * times
-        if is_committer:
-            states[bolt.counts.name] = copies[f"b{number}"]
-    return Shape(builder.build(), states, tuples, transactions)
+@drawn_at_length(60)
+@given(scenarios, crash_points, st.booleans())
+def test_a_driver_killed_before_or_after_any_call_goes_on_exactly(scenario: Scenario, crashes, early_commit):
+    """What frames that are disturbed do on these topologies is in `test_random_whole_runs`."""
+    store, topology = CrashingStore(crashes), topology_of(scenario, LocalTally("killed"))
+    while True:
+        with suppress(Crash):
+            run_scenario(scenario, topology, store, plan(topology), early_commit=early_commit)
+            break
+    left = CheckedStore(fold(scenario).states)
+    left.states, left.committed = store.states, store.committed
+    left.check()
+    assert [txid for group in store.committed for txid in group] == list(range(1, len(scenario.batches) + 1))
 
 
-@settings(max_examples=60)
-@given(shapes(), bounds, st.integers(0, 2**32))
-def test_every_tuple_is_counted_once_whatever_the_topology(shape, options, seed):
-    store = MemoryStore()
-    coordinator = run(shape.topology, store, seed=seed, **options)
-    assert store.states == shape.expected()
-    assert coordinator.statistics.failed_attempts == 0
-    assert coordinator.statistics.tuples == shape.tuples * shape.transactions
-
-
-@settings(max_examples=120)
-@given(shapes(), bounds, st.integers(0, 2**32), st.integers(1, 6))
-def test_faults_of_frames_change_nothing_that_is_committed(shape, options, seed, budget):
-    store, faults = MemoryStore(), RandomFaults(Random(seed), budget)
-    coordinator = run(shape.topology, store, seed=seed, fault=faults, **options)
-    assert store.states == shape.expected()
-    assert coordinator.statistics.committed == shape.transactions
-
-
-@settings(max_examples=60)
-@given(shapes(), bounds, crash_points)
-def test_a_driver_killed_before_or_after_any_call_goes_on_exactly(shape, options, crashes):
-    store = CrashingStore(crashes)
-    run_until_it_ends(shape.topology, store, **options)
-    assert store.states == shape.expected()
-    assert [txid for group in store.committed for txid in group] == list(range(1, shape.transactions + 1))
+def counted(transactions, copies=1):
+    """What four lines of each transaction leave."""
+    lines = {f"lines of {txid}": 4 * copies for txid in range(1, transactions + 1)}
+    return {"counts0": {**lines, "all": 4 * copies * transactions}}
 
 
 class Swallowing(Counting):
@@ -145,19 +82,19 @@ class Swallowing(Counting):
 def test_a_committer_that_swallows_exceptions_cannot_commit_what_it_has_not_read(commit_group_max, early_commit):
     builder = TransactionalTopologyBuilder("test", "lines", Lines(6, 4), parallelism=2)
     builder.set_bolt("count", Swallowing(), 2).fields_grouping("lines", ["line"])
-    shape, store = Shape(builder.build(), {"counts0": 1}, 4, 6), MemoryStore()
-    run(shape.topology, store, commit_group_max=commit_group_max, early_commit=early_commit)
-    assert store.states == shape.expected()
+    store = MemoryStore()
+    run(builder.build(), store, commit_group_max=commit_group_max, early_commit=early_commit)
+    assert store.states == counted(6)
 
 
 HARMFUL = [("drop", FrameKind.REGULAR), ("double", FrameKind.REGULAR), ("alter", FrameKind.REGULAR)]
 
 
-def word_count(transactions=4):
-    builder = TransactionalTopologyBuilder("test", "lines", Lines(transactions, 4), parallelism=2)
+def word_count():
+    builder = TransactionalTopologyBuilder("test", "lines", Lines(4, 4), parallelism=2)
     builder.set_bolt("pass", Pass(), 2).shuffle_grouping("lines")
     builder.set_bolt("count", Count0(), 2).fields_grouping("pass", ["line"])
-    return Shape(builder.build(), {"counts0": 1}, 4, transactions)
+    return builder.build()
 
 
 WITHOUT = {
@@ -170,12 +107,12 @@ WITHOUT = {
 @pytest.mark.parametrize("component_id", ["pass", "count"])
 @pytest.mark.parametrize(("kind", "frame_kind"), HARMFUL, ids=lambda part: str(getattr(part, "name", part)))
 def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame_kind, early_commit):
-    shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, frame_kind)
+    store, fault = MemoryStore(), OneFault(component_id, kind, frame_kind)
     coordinator = run(
-        shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit
+        word_count(), store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit
     )
     assert fault.is_done
-    assert store.states == shape.expected()
+    assert store.states == counted(4)
     assert coordinator.statistics.failed_attempts == 3  # txid 2, and with it 3 and 4
     assert store.committed[0] == [1]
 
@@ -195,13 +132,13 @@ def test_digest_or_counting_keeps_the_result_exact_and_without_both_a_wrong_one_
     component_id, without, kind, is_exact, early_commit
 ):
     """Counting alone notices no altered tuple."""
-    shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
+    store, fault = MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with ExitStack() as guards:
         for guard in without:
             guards.enter_context(WITHOUT[guard])
-        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
+        run(word_count(), store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
     assert fault.is_done
-    assert (store.states == shape.expected()) is is_exact
+    assert (store.states == counted(4)) is is_exact
 
 
 class Header(Pass):
@@ -237,99 +174,7 @@ def test_what_a_bolt_raises_behind_a_failed_one_does_not_halt_the_run():
     builder.set_bolt("rows", Pass()).shuffle_grouping("lines")
     builder.set_bolt("strict", Strict()).shuffle_grouping("header").shuffle_grouping("rows")
     builder.set_bolt("count", Count0()).shuffle_grouping("strict")
-    shape, store = Shape(builder.build(), {"counts0": 2}, 4, 4), MemoryStore()
-    coordinator = run(shape.topology, store, max_spout_pending=8)
-    assert store.states == shape.expected()
+    store = MemoryStore()
+    coordinator = run(builder.build(), store, max_spout_pending=8)
+    assert store.states == counted(4, copies=2)
     assert coordinator.statistics.failed_attempts == 3
-
-
-# A partitioned spout: what emitters cut is stored by the driver and read again exactly
-
-
-class Partitions(IPartitionedTransactionalSpout):
-    """Partition p holds 10·p, 10·p + 1, …; a batch is two of them while there are any."""
-
-    output_fields = ("line", "number")
-
-    def __init__(self, partitions: Mapping[int, int], transactions: int) -> None:
-        self.partitions, self.transactions = dict(partitions), transactions
-
-    def get_coordinator(self, conf, context):
-        return PartitionsCoordinator(self.partitions, self.transactions)
-
-    def get_emitter(self, conf, context):
-        return PartitionsEmitter()
-
-
-class PartitionsCoordinator(PartitionedCoordinator):
-    """The number of partitions changes with the transactions: {from txid: partitions}."""
-
-    def __init__(self, partitions: Mapping[int, int], transactions: int) -> None:
-        self.partitions, self.transactions = partitions, transactions
-        self.started = 0
-
-    def number_of_partitions(self):
-        self.started += 1
-        return [number for txid, number in sorted(self.partitions.items()) if txid <= self.started][-1]
-
-    def is_exhausted(self):
-        return self.run_so_far.last_txid >= self.transactions
-
-
-class PartitionsEmitter(PartitionedEmitter):
-    def emit_partition_batch_new(self, attempt, collector, partition, last):
-        first = last[1] if last else 0
-        metadata = [first, min(first + 2, 7)]
-        self.emit_partition_batch(attempt, collector, partition, metadata)
-        return metadata
-
-    def emit_partition_batch(self, attempt, collector, partition, metadata):
-        for number in range(*metadata):
-            collector.emit([f"{partition}/{number}", number])
-
-
-def partitioned(partitions, transactions, tasks=2):
-    spout = Partitions(partitions, transactions)
-    builder = TransactionalTopologyBuilder("test", "lines", spout, parallelism=tasks)
-    builder.set_bolt("count", Count0(), 2).fields_grouping("lines", ["line"])
-    return builder.build()
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 3), bounds, st.integers(0, 2**32), st.integers(0, 6))
-def test_every_value_of_every_partition_is_counted_once(tasks, options, seed, budget):
-    store, faults = MemoryStore(), RandomFaults(Random(seed), budget)
-    run(partitioned({1: 3}, 6, tasks), store, seed=seed, fault=faults, **options)
-    assert store.states == once_each(0, 1, 2)
-    assert sorted(store.metadata) == ["coordinator:6", "partition.0:6", "partition.1:6", "partition.2:6"]
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 3), bounds, st.integers(0, 2**32), crash_points)
-def test_every_value_of_every_partition_is_counted_once_after_any_crash(tasks, options, seed, crashes):
-    store, faults = CrashingStore(crashes), RandomFaults(Random(seed), 2)
-    run_until_it_ends(partitioned({1: 3}, 6, tasks), store, seed=seed, fault=faults, **options)
-    assert store.states == once_each(0, 1, 2)
-
-
-def test_a_partition_that_comes_later_begins_at_its_beginning():
-    store = MemoryStore()
-    run(partitioned({1: 1, 3: 2}, 8), store)
-    assert store.states == once_each(0, 1)
-
-
-def test_a_partition_that_is_away_for_a_while_goes_on_where_it_was():
-    store = MemoryStore()
-    run(partitioned({1: 2, 3: 1, 6: 2}, 10), store, max_spout_pending=1)
-    assert store.states == once_each(0, 1)
-
-
-def test_a_second_run_goes_on_from_the_stored_positions_and_ends_with_the_input():
-    store = MemoryStore()
-    run(partitioned({1: 2}, 2), store)
-    assert store.committed_txid == 2
-    run(partitioned({1: 2}, 4), store)
-    assert store.committed_txid == 4
-    assert store.states == once_each(0, 1)
-    run(partitioned({1: 2}, 4), store)
-    assert store.committed_txid == 4

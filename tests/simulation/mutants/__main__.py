@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.simulation.mutants import results
-from tests.simulation.mutants.catalogue import MUTANTS, named
+from tests.simulation.mutants.catalogue import MUTANTS
 from tests.simulation.mutants.hunt import Hunt, hunt_given
 from tests.simulation.mutants.table import markdown
 from tests.simulation.playing import settle
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 def hunted(names: list[str], seeds: range, spared_seeds: int, processes: int) -> Iterator[Hunt]:
     """Hunts mutants in processes of their own; gives each hunt as it ends."""
     with get_context("spawn").Pool(processes, settle, maxtasksperchild=HUNTS_PER_PROCESS) as pool:
-        hunts = [(named(name), seeds, spared_seeds) for name in names]
+        hunts = [(MUTANTS[name], seeds, spared_seeds) for name in names]
         yield from pool.imap_unordered(hunt_given, hunts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tests.simulation.mutants import completeness, groups, halves, machine, plain, spouts, stages, store
 from tests.simulation.mutants.mutant import Mutant
@@ -17,13 +18,12 @@ THEMES: Mapping[str, tuple[Mutant, ...]] = {
     "Spouts and starts": spouts.MUTANTS,
     "Plain topologies": plain.MUTANTS,
 }
-MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for theme in THEMES.values() for mutant in theme}
+_NAMED = {mutant.name: mutant for theme in THEMES.values() for mutant in theme}
 
 
-def named(name: str) -> Mutant:
-    """Returns a mutant.
+def _with_parts(mutant: Mutant) -> Mutant:
+    """A mutant with the patches of those that are planted together in it."""
+    return replace(mutant, patches=sum((_NAMED[part].patches for part in mutant.parts), mutant.patches))
 
-    Raises:
-        KeyError: there is none of that name.
-    """
-    return MUTANTS[name]
+
+MUTANTS: Mapping[str, Mutant] = {name: _with_parts(mutant) for name, mutant in _NAMED.items()}

@@ -30,7 +30,11 @@ class Mutant:
     parts: tuple[str, ...] = ()
 
 
-def together(name: str, mistake: str, *mutants: Mutant, dies_in: str = SIMULATION, spared: str = "") -> Mutant:
-    """All these bugs at once: guards that hide one another are taken out together."""
-    patches = tuple(patch for mutant in mutants for patch in mutant.patches)
-    return Mutant(name, mistake, patches, dies_in, spared, tuple(mutant.name for mutant in mutants))
+def mutant(name: str, mistake: str, *patches: Patch, dies_in: str = SIMULATION, spared: str = "") -> Mutant:
+    """One bug."""
+    return Mutant(name, mistake, patches, dies_in, spared)
+
+
+def together(name: str, mistake: str, *parts: str, dies_in: str = SIMULATION, spared: str = "") -> Mutant:
+    """Bugs of these names at once: guards that hide one another are taken out together; see `catalogue`."""
+    return Mutant(name, mistake, (), dies_in, spared, parts)

@@ -9,7 +9,7 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
-from tests.simulation.mutants.catalogue import named
+from tests.simulation.mutants.catalogue import MUTANTS
 from tests.simulation.mutants.hunt import VARIABLE
 from tests.simulation.mutants.patch import planted
 
@@ -18,7 +18,7 @@ _PLANTED = ExitStack()
 
 def pytest_configure(config: Any) -> None:
     """Plants it before any test is collected."""
-    _PLANTED.enter_context(planted(named(os.environ[VARIABLE]).patches))
+    _PLANTED.enter_context(planted(MUTANTS[os.environ[VARIABLE]].patches))
 
 
 def pytest_unconfigure(config: Any) -> None:

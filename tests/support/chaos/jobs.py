@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -22,6 +21,7 @@ from redis.retry import Retry
 
 from state.keys import Keys
 from state.redis_server.embedded import socket_path_of
+from tests.support.chaos.nemesis.processes import marked, send
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MARK = "TXBATCH_CHAOS"
@@ -148,13 +148,7 @@ class Site:
 
     def leftovers(self) -> list[int]:
         """Processes that our jobs have started, directly or not, and that still run."""
-        needle = f"{MARK}={self.mark}".encode()
-        found = []
-        for process in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, ValueError):
-                if int(process.name) != os.getpid() and needle in (process / "environ").read_bytes().split(b"\0"):
-                    found.append(int(process.name))
-        return found
+        return marked(MARK, self.mark)
 
     def close(self) -> None:
         """Ends what may still run, each process by its own id."""
@@ -162,8 +156,7 @@ class Site:
             if job.is_running():
                 job.kill()
         for pid in self.leftovers():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
 
 
 def await_true(condition: Callable[[], object], timeout_s: float) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinator.transactional.engine import GroupExecuted
 from tests.support.machine.links import linked
 from tests.support.runs.scripted import failed
 from tests.support.topologies.components import LinesCoordinator
@@ -57,31 +56,6 @@ def _failing(answered, txid, times, failure):
         return answered(wave_id, attempts, *composed, **({f"at_{txid}": left.pop()} if is_meant else {}))
 
     return answer
-
-
-def reading(run, **given):
-    """Every committer has read."""
-    return lambda wave_id, attempts, composed: run.engine.executed(wave_id, attempts, composed, reads=True, **given)
-
-
-def with_residue(run):
-    """The tree of the second attempt does not close, the first time."""
-
-    def answer(wave_id, attempts):
-        event = run.engine.processed(wave_id, attempts)
-        event.outcomes[1].residue = 77
-        return event
-
-    return once(answer, run.engine.processed)
-
-
-def without_second_report(run):
-    """One of two commit tasks reports nothing, the first time."""
-
-    def answer(wave_id, attempts, composed):
-        return GroupExecuted(wave_id, attempts, run.engine.executed(wave_id, attempts, composed).reports[:1])
-
-    return once(answer, run.engine.executed)
 
 
 class Endless(LinesCoordinator):

@@ -21,7 +21,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state import FailedException, HashState, StateRefusedError
+from state import HashState
 from state.redis_owner.reader import RedisReader
 from state.redis_owner.store import RedisStore
 from state.redis_server.in_memory import in_memory_client
@@ -49,22 +49,6 @@ class Parse(BaseBatchBolt):
         if tup["word"] == POISON and not self.is_fixed:
             raise ValueError("this is poison")
         self.collector.emit([tup["word"]])
-
-
-class ParseLater(Parse):
-    """Asks for another attempt at poison, every time."""
-
-    def execute(self, tup):
-        if tup["word"] == POISON:
-            raise FailedException("later")
-        super().execute(tup)
-
-
-class ParseWithoutRight(Parse):
-    """Finds that the server refuses."""
-
-    def execute(self, tup):
-        raise StateRefusedError("no such right")
 
 
 class ParseAndDrop(Parse):
@@ -99,22 +83,6 @@ class BlindStore(Store):
 
     def finish_batch(self):
         self.counts.increment_many(self.found)
-
-
-class HugeStore(BlindStore):
-    """Makes of poison a number that no state takes."""
-
-    def finish_batch(self):
-        if POISON in self.found:
-            self.counts.increment("a", 2**53 - 1)
-        super().finish_batch()
-
-
-def broken_at_two(attempt: Any) -> tuple[int, ...]:
-    """A partition of which the second batch cannot even be cut."""
-    if attempt.txid == 2:
-        raise ValueError("broken")
-    return ()
 
 
 def two_parts(batches: Batches) -> list[list[list[str]]]:

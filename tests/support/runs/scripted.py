@@ -84,7 +84,6 @@ class ScriptedEngine:
     Attributes:
         on_wave: (wave id, attempts) -> event, or None if nothing is to come yet.
         on_group: (wave id, attempts, composed) -> event, or None.
-        runs_early: whether the commit phase runs early where that is wanted.
         on_early: the same of a group whose commit phase runs early.
         waits: called one after the other when an event is waited for and none is there.
         now_s: the clock; waiting moves it.
@@ -97,7 +96,6 @@ class ScriptedEngine:
         self.events: deque[Event] = deque()
         self.on_wave: Callable[[int, Attempts], Event | None] = self.processed
         self.on_group: Callable[[int, Attempts, bool], Event | None] = self.executed
-        self.runs_early = True
         self.on_early: Callable[[int, Attempts, bool], GroupExecuted] = self.executed
         self.waits: deque[Callable[[], Any]] = deque()
         self.on_cancel: Callable[[int], Event | None] = lambda wave_id: None
@@ -115,7 +113,7 @@ class ScriptedEngine:
         self.stored.append({scope: dict(values) for scope, values in stored.items()})
         assert all(unpack(batch.packed_metadata) == f"lines of {batch.attempt.txid}" for batch in batches)
         event = self.on_wave(wave_id, attempts)
-        if isinstance(event, WaveProcessed) and self.runs_early:
+        if isinstance(event, WaveProcessed):
             event = replace(event, executed=self._executed_early(wave_id, early))
         self._tell(event)
 

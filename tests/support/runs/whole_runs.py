@@ -38,11 +38,10 @@ SLOTS = (None, 1, 2)
 
 
 class Counting(BaseBatchBolt, ICommitter):
-    """Counts its tuples by line, and passes them on when it finishes; reads each count it changes."""
+    """Counts its tuples by line, and passes them on when it finishes."""
 
     output_fields = ("line", "number")
     counts: HashState
-    is_reading = False
 
     def prepare(self, conf, context, collector, attempt):
         super().prepare(conf, context, collector, attempt)
@@ -53,26 +52,13 @@ class Counting(BaseBatchBolt, ICommitter):
 
     def finish_batch(self):
         for line, number in Counter(line for line, _ in self.rows).items():
-            if self.is_reading:
-                self.counts.put(line, (self.counts.get(line) or 0) + number)
-                self.counts.put("all", (self.counts.get("all") or 0) + number)
-            else:
-                self.counts.increment(line, number)
-                self.counts.increment("all", number)
+            self.counts.increment(line, number)
+            self.counts.increment("all", number)
         self.collector.emit_all(self.rows)
 
 
 class Count0(Counting):
     counts = HashState("counts0")
-
-
-class Count1(Counting):
-    counts = HashState("counts1")
-
-
-class Count2(Counting):
-    counts = HashState("counts2")
-    is_reading = True
 
 
 def run(

@@ -348,14 +348,18 @@ class DropFives(CustomGrouping):
         return [values[1] % self.context.target_count] if values[1] % 5 else []
 
 
-class Batches(ITransactionalSpout):
-    """The batches of a scenario, cut by the coordinator."""
+class _Scripted:
+    """A spout of a scenario."""
 
     def __init__(self, scenario: Scenario, tally: Tally) -> None:
         self.part, self.scenario, self.tally = scenario.parts[0], scenario, tally
 
     def declare_output_fields(self, declarer):
         Behaving.declare_output_fields(self, declarer)  # type: ignore[arg-type] # all it needs is the part
+
+
+class Batches(_Scripted, ITransactionalSpout):
+    """The batches of a scenario, cut by the coordinator."""
 
     def get_coordinator(self, conf, context):
         return Cutter(len(self.scenario.batches))
@@ -401,14 +405,8 @@ class BatchEmitter(SpoutEmitter):
         self.spout.tally.note("closed")
 
 
-class PartitionedBatches(IPartitionedTransactionalSpout):
+class PartitionedBatches(_Scripted, IPartitionedTransactionalSpout):
     """The same batches, each row in a partition; emitters cut."""
-
-    def __init__(self, scenario: Scenario, tally: Tally) -> None:
-        self.part, self.scenario, self.tally = scenario.parts[0], scenario, tally
-
-    def declare_output_fields(self, declarer):
-        Behaving.declare_output_fields(self, declarer)  # type: ignore[arg-type] # all it needs is the part
 
     def get_coordinator(self, conf, context):
         return PartitionedCutter(self.scenario)

@@ -26,11 +26,13 @@ def over(topology: Topology, shard_count: int) -> Topology:
 
 
 class Sharded:
-    """The topology of `typed_states` over shards; `url` is that of its server, for runs that need one."""
+    """The topology of `typed_states` over shards, or another one; `url` is for runs that need their server's address."""
 
-    def __init__(self, client: Any, shard_count: int = 3, url: str | None = None) -> None:
+    def __init__(
+        self, client: Any, shard_count: int = 3, topology_id: str = TOPOLOGY_ID, url: str | None = None
+    ) -> None:
         self.client, self.shard_count, self.url = client, shard_count, url
-        self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=client)
+        self.topology = RedisTopology("redis://under-test", topology_id, client=client)
 
     def run(self, last_txid: int | None = None) -> dict[str, Any]:
         """Runs it up to a transaction, or to its end, and returns its states."""

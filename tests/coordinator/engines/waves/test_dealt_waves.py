@@ -11,7 +11,7 @@ from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
 from state.codec import pack
-from tests.simulation.workload import PartitionedSpout
+from tests.support.scenarios.transfer_spouts import PartitionedSpout
 from tests.support.topologies.components import Commit, Pass, build, plan
 
 

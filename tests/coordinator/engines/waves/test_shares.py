@@ -10,7 +10,7 @@ from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt
-from tests.simulation.workload import PartitionedSpout
+from tests.support.scenarios.transfer_spouts import PartitionedSpout
 from tests.support.topologies.components import Commit, Pass, build, plan
 
 SLOTS = 2

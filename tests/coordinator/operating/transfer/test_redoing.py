@@ -28,7 +28,7 @@ GENERATIONS = (f"{number:032x}" for number in count(1))
 
 @pytest.fixture
 def typed(redis_backend: Backend) -> Sharded:
-    return Sharded(redis_backend.client(), 1, redis_backend.url)
+    return Sharded(redis_backend.client(), 1, url=redis_backend.url)
 
 
 def redone(typed: Sharded, text: str, topology: Topology | None = None) -> int:
@@ -94,7 +94,7 @@ def test_a_state_that_was_added_later_holds_then_what_every_transaction_would_ha
 
     run(counted("counts"), redis_url=url, engine="local", options=RunOptions(last_txid=3))
     run(counted("counts", "late"), redis_url=url, engine="local", options=RunOptions(last_txid=5))
-    typed = Sharded(redis_backend.client(), 1, url)
+    typed = Sharded(redis_backend.client(), 1, url=url)
     assert redone(typed, "late", counted("counts", "late")) == 5
     assert typed.client.hgetall("{typed}:late") == typed.client.hgetall("{typed}:counts")
     run(counted("counts", "late"), redis_url=url, engine="local")
@@ -141,7 +141,7 @@ def test_another_input_is_refused(redis_backend: Backend, tmp_path: Path) -> Non
     file.write_text("".join(f"{word}\n" for word in WORDS))
     topology = stream(TextFiles(str(file), 5)).count_by("line", into=HashState("counts")).topology("typed")
     run(topology, redis_url=redis_backend.url, engine="local")
-    typed = Sharded(redis_backend.client(), 1, redis_backend.url)
+    typed = Sharded(redis_backend.client(), 1, url=redis_backend.url)
     before = typed.entries()
     file.write_text(file.read_text().replace("1", "2"))
     with pytest.raises(StateRefusedError, match="its input is another one now"):
@@ -158,7 +158,7 @@ def test_another_input_is_refused(redis_backend: Backend, tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_be_computed_again_is_refused(redis_backend: Backend, text: str, shards: int, message: str) -> None:
-    typed = Sharded(redis_backend.client(), shards, redis_backend.url)
+    typed = Sharded(redis_backend.client(), shards, url=redis_backend.url)
     typed.run(1)
     with pytest.raises((TopologyError, StateRefusedError), match=message):
         redone(typed, text)

@@ -167,28 +167,6 @@ def test_the_id_may_come_before_the_data_of_a_committer_upstream(tasks):
     assert good(tasks.lower.end_group((FIRST,))) == [True]
 
 
-def test_the_data_of_a_committer_upstream_may_come_before_the_id(tasks):
-    tasks.give_upper(FIRST, 1)
-    tasks.give_upper(SECOND, 2)
-    tasks.upper.begin((FIRST, SECOND), composed=True)
-    tasks.give_lower()
-    assert events("finish") == [("upper", 1, [1]), ("upper", 2, [2])]
-
-    tasks.lower.begin((FIRST, SECOND), composed=True)
-    assert events("finish")[2:] == [("lower", 1, [1]), ("lower", 2, [2])]
-
-
-@pytest.mark.parametrize("composed", [True, False])
-def test_a_report_holds_one_write_set_for_the_prefix_or_one_per_attempt(tasks, composed):
-    tasks.give_upper(FIRST, 1)
-    tasks.give_upper(SECOND, 2)
-    tasks.upper.begin((FIRST, SECOND), composed=composed)
-    report = tasks.upper.end_group((FIRST, SECOND))
-    puts = [write_set.states["running"].puts[0] for write_set in report.write_sets]
-    assert puts == ([3] if composed else [1, 3])
-    assert [result.reads for result in report.results] == [[["running", 0]]] * 2
-
-
 def test_a_group_that_runs_again_gets_new_bolts_fed_with_the_same_tuples(tasks):
     for attempt in (FIRST, SECOND):
         tasks.give_upper(attempt, attempt.txid, 5)

@@ -14,7 +14,7 @@ from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
-from state.errors import FailedException, StateRefusedError, UserCodeError
+from state.errors import StateRefusedError, UserCodeError
 from state.troubles import Trouble
 from tests.support.topologies.batch_components import Requests
 from tests.support.topologies.refusing import AddReading, Check, expected_letters, refused_by, refusing
@@ -93,27 +93,6 @@ class _Pass(BaseBasicBolt):
 
     def execute(self, tup, collector):
         collector.emit([tup["f"]])
-
-
-class RefuseOnce(BaseBatchBolt):
-    """Refuses its tuple in every attempt, and fails the first."""
-
-    failed = False
-
-    def execute(self, tup):
-        self.collector.dead_letter(tup, "no")
-
-    def finish_batch(self):
-        if not RefuseOnce.failed:
-            RefuseOnce.failed = True
-            raise FailedException("once")
-
-
-def test_a_replayed_transaction_has_its_letters_once() -> None:
-    RefuseOnce.failed = False
-    trial = run_bolt(RefuseOnce(), [[1]], fields=["number"])
-    assert RefuseOnce.failed
-    assert [one["number"] for one in trial.dead_letters] == [1]
 
 
 class PlainCheck(BaseBasicBolt):

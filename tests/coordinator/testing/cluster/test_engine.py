@@ -74,15 +74,6 @@ def steps_of_both_phases() -> tuple[int, int]:
     return in_processing, driven.step(10_000)
 
 
-def test_a_wave_and_a_group_end_with_one_event_each(driven):
-    driven.processed()
-    assert driven.event() is None
-    driven.engine.commit(WAVE, GROUP, composed=True)
-    driven.executed()
-    assert driven.event() is None
-    driven.release()
-
-
 def test_a_wave_cancelled_at_any_step_crashes_once_and_leaves_nothing():
     for count in range(1, steps_of_both_phases()[0]):
         driven = Driven()

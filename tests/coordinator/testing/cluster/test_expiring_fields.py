@@ -16,17 +16,15 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.refold import refold
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import LineWriter, export_state
-from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.proving.prove import prove
 from coordinator.topology.building.topology_description import changes, described
 from state import HashState, TopologyError
 from state.records.stored_records import StoredPiece
 from state.redis_admin import exporting as redis_export
-from state.redis_admin.all_records import RedisRecords
-from state.redis_admin.topology import RedisTopology
 from tests.support.cli.in_process import txbatch
 from tests.support.runs.collecting import Collecting
+from tests.support.topologies.sharded_topology import Sharded
 
 pytestmark = pytest.mark.redis
 FAR_S, PAST_S = 4_102_444_800, 1_000_000_000
@@ -82,7 +80,7 @@ LEFT = {b"a": (b"3", -1), b"b": (b"3", FAR_S * 1000), b"d": (b"2", (FAR_S + 1) *
 def test_fields_go_as_the_rows_say_and_what_had_expired_is_counted(client, redis_backend):
     assert run(client).statistics.expired_parts == 1
     assert left_of(client) == LEFT
-    totals = state_totals(records_of(client))[1]
+    totals = state_totals(kept(client).topology.records())[1]
     assert {each.state.name: each.as_row()[3] for each in totals} == {"seen": "3, expiring", "found": "4"}
     assert [each.state.name for each in totals if each.as_json().get("fields_expire")] == ["seen"]
 
@@ -95,7 +93,7 @@ def test_verify_finds_it_sound_and_a_refold_leaves_it_out(client, redis_backend)
             cluster.submit(scratch, options=options).run_until_idle()
 
     refolded = partial(refold, topology=topology(), run_to=again, server=lambda: nullcontext(redis_backend.url))
-    findings = Verifier(records_of(client)).verify(topology(), refolded).findings
+    findings = Verifier(kept(client).topology.records()).verify(topology(), refolded).findings
     (warning,) = [str(each) for each in findings if each.weight is not Weight.OK]
     assert "'seen' not compared" in warning
 
@@ -110,32 +108,34 @@ def test_every_schedule_leaves_the_same():
 def test_an_export_has_the_times_and_an_import_puts_them_back(client, monkeypatch, at_once_max):
     monkeypatch.setattr(redis_export, "AT_ONCE_MAX", at_once_max)
     run(client)
-    packed = exported(client)
+    packed = kept(client).exported()
     client.flushall()
-    assert put_back(client, packed) == 0
+    assert kept(client).put_back(packed, replaces=False) == 0
     assert left_of(client) == LEFT
-    assert exported(client) == packed
-    assert [each for each in Verifier(records_of(client)).verify().findings if each.weight is not Weight.OK] == []
+    assert kept(client).exported() == packed
+    assert kept(client).faults() == []
 
 
 def test_what_expires_on_its_way_is_left_out(client):
     run(client)
-    lines = [json.loads(line) for line in exported(client).splitlines()]
+    lines = [json.loads(line) for line in kept(client).exported().splitlines()]
     for line in lines:
         if "field_expires_ms" in line:
             line["field_expires_ms"] = 1
     client.flushall()
-    put_back(client, sealed(lines))
+    kept(client).put_back(sealed(lines), replaces=False)
     assert left_of(client) == {b"a": LEFT[b"a"]}
     client.flushall()
-    put_back(client, sealed([line for line in lines if (line.get("state"), line.get("field")) != ("seen", "a")]))
+    kept(client).put_back(
+        sealed([line for line in lines if (line.get("state"), line.get("field")) != ("seen", "a")]), replaces=False
+    )
     assert client.exists("{s}:seen") == 0
     assert len(client.hgetall("{s}:found")) == 4
 
 
 def test_a_server_that_cannot_is_refused_before_anything_is_staged(client, redis_server_url, tmp_path, capsys):
     run(client)
-    (tmp_path / "s.jsonl").write_bytes(exported(client))
+    (tmp_path / "s.jsonl").write_bytes(kept(client).exported())
     with redis.Redis.from_url(redis_server_url) as other:
         other.flushall()
         status = txbatch("state", "import", "s", str(tmp_path / "s.jsonl"), "--redis", redis_server_url)
@@ -148,7 +148,7 @@ def test_a_server_that_cannot_is_refused_before_anything_is_staged(client, redis
 
 def test_a_write_between_the_values_and_their_times_is_noticed(client):
     run(client)
-    records = records_of(client)
+    records = kept(client).topology.records()
     times, seen = records.with_expiries, list[int]()
 
     def racing(piece: StoredPiece) -> StoredPiece:
@@ -159,12 +159,12 @@ def test_a_write_between_the_values_and_their_times_is_noticed(client):
     records.with_expiries = racing  # type: ignore[method-assign]
     out = io.BytesIO()
     export_state(records, out)
-    assert (len(seen), out.getvalue()) == (1, exported(client))
+    assert (len(seen), out.getvalue()) == (1, kept(client).exported())
 
 
 def test_whoever_looks_at_entries_sees_when_they_go(client):
     run(client)
-    records = records_of(client)
+    records = kept(client).topology.records()
     chosen = chosen_state(records, "seen")
     lines = {line["field"]: line.get("field_expires_ms") for line in lines_of_state(records, chosen)}
     assert lines == {"a": None, "b": FAR_S * 1_000, "d": (FAR_S + 1) * 1_000}
@@ -180,14 +180,8 @@ def test_that_fields_expire_is_part_of_what_is_declared():
     assert (topology().fields_expire, topology(Lasting()).fields_expire, topology().expires) == (True, False, False)
 
 
-def records_of(client: Any) -> RedisRecords:
-    return RedisTopology("redis://under-test", "s", client=client).records()
-
-
-def exported(client: Any) -> bytes:
-    out = io.BytesIO()
-    export_state(records_of(client), out)
-    return out.getvalue()
+def kept(client: Any) -> Sharded:
+    return Sharded(client, 1, "s")
 
 
 def sealed(lines: list[dict[str, Any]]) -> bytes:
@@ -198,10 +192,3 @@ def sealed(lines: list[dict[str, Any]]) -> bytes:
         writer.write(line)
     writer.end()
     return out.getvalue()
-
-
-def put_back(client: Any, packed: bytes) -> int:
-    target = RedisTopology("redis://under-test", "s", client=client).importer()
-    return import_state(
-        target, checked_export(io.BytesIO(packed)), io.BytesIO(packed), generation="c" * 32, replaces=False
-    )

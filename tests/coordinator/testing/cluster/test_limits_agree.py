@@ -21,7 +21,6 @@ from tests.support.runs.collecting import Collecting
 
 SIZES = (1, 2, 7, 64)
 HUGE = sys.float_info.max
-Step = tuple[Any, ...]
 
 
 class Keeper(Collecting):

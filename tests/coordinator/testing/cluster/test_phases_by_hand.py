@@ -11,7 +11,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.testing.cluster.attempt_book import AttemptEnd
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
-from state import FailedException, HashState, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
+from state import FailedException, HashState, ReplayLimitError, StateRefusedError, UserCodeError
 from tests.support.scenarios.playing import leftovers
 from tests.support.topologies.components import Count, Lines, Pass, build
 
@@ -139,15 +139,6 @@ def test_the_coordinators_steps_can_be_played_by_hand_on_a_whole_topology(cluste
     assert run.state("counts") == counted(3)
 
 
-def test_what_is_held_is_dropped_with_a_lower_transaction_that_fails(cluster):
-    run = holding(cluster, "processing", 2, 3)
-    run.fail(2)
-    run.tick()
-    assert (held(run), ends(run, 3)[0]) == ([], ("dropped", "processing"))
-    moved(run.release, "processing")
-    assert run.state("counts") == counted(4)
-
-
 def test_an_ack_that_arrives_after_the_attempt_was_dropped_is_ignored(cluster):
     run = holding(cluster, "processing", 2, 3)
     run.fail(2)
@@ -202,13 +193,6 @@ def test_a_phase_there_is_not_is_refused(cluster):
     run = cluster.submit(counting())
     with pytest.raises(ValueError, match="phase is 'commits'; give 'processing' or 'commit'"):
         run.hold("commits", 1)
-
-
-def test_by_hand_says_how_phases_of_transactions_are_held(cluster):
-    with pytest.raises(
-        TopologyError, match=r"to hold phases of transactions, call hold\(\"processing\"\) or hold\(\"commit\"\)"
-    ):
-        cluster.submit(counting(), by_hand=["count"])
 
 
 def test_a_run_that_is_closed_with_a_phase_held_leaves_nothing_and_the_next_one_is_exact(cluster):

@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, is_tick
-from coordinator import FeederSpout, LocalCluster, PlainRun, RunOptions, TopologyBuilder
+from coordinator import FeederSpout, LocalCluster, RunOptions, TopologyBuilder
 from coordinator.testing.cluster import plain_run
-from state.errors import FailedException, TopologyError, UserCodeError
+from state.errors import TopologyError, UserCodeError
 from tests.support.topologies.plain_components import Identity, Numbers, Sink, fed_builder, start
 
 T = 10
@@ -104,15 +104,6 @@ def test_an_unacked_message_fails_between_t_and_2t_at_the_second_rotation(emitte
     assert ends(run) == ([], ["m"], 0)
 
 
-def test_an_ack_that_comes_after_the_timeout_changes_nothing():
-    run = held_run()
-    feed(run, "m")
-    run.advance_time(2 * T)
-    run.ack(run.waiting("held")[0])
-    run.run_until_idle()
-    assert (run.acked("spout"), run.failed("spout")) == ([], ["m"])
-
-
 def test_a_reset_keeps_a_message_from_timing_out():
     run = held_run()
     feed(run, "m")
@@ -166,15 +157,6 @@ def test_without_ackers_messages_are_acked_at_once_and_never_fail_whatever_bolts
     assert ends(run) == (["m"], [], 0)
 
 
-def test_a_message_without_id_is_not_tracked():
-    run = held_run()
-    feed(run, None)
-    run.fail(run.waiting("held")[0])
-    run.advance_time(10 * T)
-    run.run_until_idle()
-    assert ends(run) == ([], [], 0)
-
-
 def test_bolts_that_ask_for_ticks_get_them_at_their_period():
     run = run_of("life", Life(), {TICK_TUPLE_FREQ_SECS: 3}, parallelism=2)
     Life.log.clear()
@@ -186,17 +168,6 @@ def test_bolts_that_ask_for_ticks_get_them_at_their_period():
     run.run_until_idle()
     assert Life.log == ["tick"] * 6
     assert run.now_s == 9
-
-
-def test_one_component_may_ask_for_ticks_alone():
-    builder = fed_builder()
-    builder.set_bolt("life", Life()).shuffle_grouping("spout").add_configuration(TICK_TUPLE_FREQ_SECS, 3)
-    builder.set_bolt("other", Life()).shuffle_grouping("spout")
-    run = start(builder)
-    Life.log.clear()
-    run.advance_time(3)
-    run.run_until_idle()
-    assert Life.log == ["tick"]
 
 
 @pytest.mark.parametrize("period", [0, -1, "5", None, True, float("nan")])
@@ -270,23 +241,6 @@ def test_a_cleanup_that_raises_keeps_nobody_else_from_cleaning_up():
     with pytest.raises(UserCodeError, match="OSError: cannot clean up"):
         run.close()
     assert Life.log[-1] == "cleanup"
-
-
-class Unsendable(BaseBasicBolt):
-    output_fields = ("value",)
-
-    def execute(self, tup, collector):
-        collector.emit([object()])
-
-
-def test_a_value_that_could_not_travel_is_refused_here_too():
-    builder = fed_builder()
-    builder.set_bolt("unsendable", Unsendable()).shuffle_grouping("spout")
-    builder.set_bolt("sink", Sink()).shuffle_grouping("unsendable")
-    run = start(builder)
-    run.feed("spout", [1])
-    with pytest.raises(UserCodeError, match=r"component 'unsendable'(.*\n)*.*cannot be sent or stored"):
-        run.run_until_idle()
 
 
 class Changing(BaseRichBolt):
@@ -451,37 +405,6 @@ def test_24_tuples_of_4_spout_tasks_are_shuffled_evenly_over_6_tasks():
         run.feed("spout", [number])
     run.run_until_idle()
     assert sorted(values for _, values in run.emitted("count")) == [[n] for n in (1, 2, 3, 4) for _ in range(6)]
-
-
-def test_one_seed_is_one_schedule():
-    def schedule(seed):
-        builder = TopologyBuilder("test")
-        builder.set_spout("spout", Numbers(30), parallelism=2)
-        builder.set_bolt("identity", Identity(), parallelism=3).shuffle_grouping("spout")
-        run = start(builder, seed=seed)
-        run.run_until_idle()
-        return run.emitted("identity"), run.acked("spout")
-
-    assert schedule(1) == schedule(1)
-    assert schedule(1) != schedule(2)
-
-
-class FailsOnce(BaseBasicBolt):
-    failed: ClassVar[set[int]] = set()
-
-    def execute(self, tup, collector):
-        (number,) = tup[0]
-        if number not in FailsOnce.failed:
-            FailsOnce.failed.add(number)
-            raise FailedException("the first time")
-
-
-def test_a_spout_that_emits_again_what_failed_gets_it_through():
-    FailsOnce.failed.clear()
-    run = run_of("shaky", FailsOnce(), spout=Numbers(5))
-    assert isinstance(run, PlainRun)
-    run.run_until_idle()
-    assert Numbers.failed == Numbers.acked == dict.fromkeys(range(5), 1)
 
 
 class Refuses(Life):

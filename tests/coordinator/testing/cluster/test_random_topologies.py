@@ -7,8 +7,6 @@ is good for is shown by taking guards out: every planted bug has to be found amo
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import reduce
-from operator import xor
 from random import Random
 from typing import Any
 from unittest import mock
@@ -17,14 +15,13 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from committers.group_commit import decide_group
 from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinator.testing.cluster.batch_tasks import CommittingTask
-from coordinator.transactional.machine.transaction_record import AttemptState
-from coordinator.transactional.machine.transaction_records import TransactionRecords
-from state.kinds.session import StateSession
+from tests.simulation.mutants.catalogue import MUTANTS
+from tests.simulation.mutants.patch import planted
 from tests.support.runs.scenario_runs import drawn_at_length
+from tests.support.scenarios.planted import is_found
 from tests.support.scenarios.playing import RandomFrameFaults, play
 from tests.support.scenarios.random_topologies import Scenario, random_scenario
 
@@ -82,69 +79,44 @@ def test_faults_hit_frames_of_every_kind_and_attempts_are_replayed():
 # Planted bugs
 
 
-def one_counter_for_all_sources(self, entry):
-    return sum(entry.expected.values()) == sum(entry.received.values())
-
-
-def decide_believing(group, reports):
-    """The residue is whatever was read."""
-    for place, attempt in enumerate(group.attempts):
-        edges = (report.results[place].edges for report in reports if place < len(report.results))
-        group.residues[attempt] = reduce(xor, edges, 0)
-    return decide_group(group, reports)
-
-
 def give_every_id(self):
     for attempt in self._group[len(self._commit.report.results) :]:
         if self._wiring.needs_id:
             self._commit.task.id(attempt)
 
 
-def open_without_earlier(self, earlier=None, *, opened=StateSession.open):
-    opened(self)
-
-
-def drop_this_one_only(self, txid, reason):
-    record = self[txid]
-    return [] if record.current is None else [record.move(AttemptState.DROPPED, reason)]
-
-
 def ignore(*_):
     return None
 
 
+def catalogued(name):
+    return planted(MUTANTS[name].patches)
+
+
 counting_off = mock.patch.object(Tracking, "_is_matched", return_value=True)
-one_counter = mock.patch.object(Tracking, "_is_matched", one_counter_for_all_sources)
 digest_off = mock.patch.object(EdgeDigest, "edge_id", return_value=0)
 
-believing = mock.patch("coordinator.transactional.machine.commits.decide_group", decide_believing)
-
 PLANTED: dict[str, list[Any]] = {
-    "one counter for all sources, and no digest": [one_counter, digest_off],
+    "one-sum-for-all-senders, and no digest": [catalogued("one-sum-for-all-senders"), digest_off],
     "neither counting nor digest": [counting_off, digest_off],
     "no digest": [digest_off],
-    "a residue that is not compared": [believing],
+    "residue-ignored": [catalogued("residue-ignored")],
     "a failure that does not stick": [mock.patch.object(Tracking, "fail", ignore)],
     "finish_batch in the order of arrival": [mock.patch.object(CommittingTask, "_give_id", give_every_id)],
     "groups that do not end before a read": [
         mock.patch("committers.group_commit._reads_anothers_write", return_value=False)
     ],
-    "reads that miss the group's own writes": [mock.patch.object(StateSession, "open", open_without_earlier)],
+    "own-earlier-writes-unseen": [catalogued("own-earlier-writes-unseen")],
     "commit phases that run again on used bolts": [mock.patch.object(CommittingTask, "prepare", ignore)],
     "frames of lower attempts that are kept for ever": [mock.patch.object(CommittingTask, "forget", ignore)],
-    "a failure that drops no later attempts": [mock.patch.object(TransactionRecords, "drop_from", drop_this_one_only)],
+    "failure-drops-itself-only": [catalogued("failure-drops-itself-only")],
 }
 
 
 @pytest.mark.parametrize("bug", PLANTED)
 @pytest.mark.nightly
 def test_a_planted_bug_is_found(bug):
-    with ExitStack() as planted:
+    with ExitStack() as bugs:
         for patch in PLANTED[bug]:
-            planted.enter_context(patch)
-        for seed in range(500):
-            try:
-                play(random_scenario(Random(seed)))
-            except Exception:  # noqa: BLE001 - a wrong state, something left behind, a run that halts or never ends
-                return
-    pytest.fail("500 scenarios did not find it")
+            bugs.enter_context(patch)
+        assert is_found(lambda seed: play(random_scenario(Random(seed))), range(500))

@@ -12,7 +12,6 @@ import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import JsonLines
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
@@ -21,6 +20,7 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start import republish_choice
 from state import HashState, ListState, StateRefusedError, TopologyError, UserCodeError
 from tests.support.runs.collecting import Collecting
+from tests.support.runs.durable_runs import HeardSpout, Hearing
 from tests.support.topologies.refusing import refused_by, refusing
 
 BATCHES = [[1, 2], [3, 4], [5, 7, 9], [8], [13]]
@@ -195,36 +195,22 @@ def test_the_input_continues_after_a_replay_as_if_there_had_been_none(
     assert last.dead_letters() == []
 
 
-class Committing(FixedBatchesSpout, ICommitterTransactionalSpout):
-    """Writes down which of its batches it is told to be durable."""
-
-    told: ClassVar[list[int]] = []
-
-    def get_committer(self, conf, context):
-        return BatchesTold()
-
-
-class BatchesTold(SpoutCommitter):
-    def commit(self, attempt):
-        Committing.told.append(attempt.txid)
-
-
 def test_a_spout_is_told_of_its_own_batches_and_never_of_letters(cluster: LocalCluster) -> None:
-    Committing.told.clear()
+    Hearing.heard.clear()
     rows = [[[number] for number in batch] for batch in BATCHES]
     Sort.refused = {1, 4, 5}
-    first = cluster.submit(sorting(Committing(rows, ["number"])), options=RunOptions(max_spout_pending=1))
+    first = cluster.submit(sorting(HeardSpout(rows, ["number"])), options=RunOptions(max_spout_pending=1))
     while first.statistics.committed < 3:
         first.tick()
     first.close()
     Sort.refused = set()
     for _ in range(2):
         if cluster.client.zcard("{sorting}:txbatch:dead_letters"):
-            ran(cluster, sorting(Committing(rows, ["number"])), republish_letters="all")
-        assert set(Committing.told) <= {1, 2, 3}
-    last = ran(cluster, sorting(Committing(rows, ["number"])))
+            ran(cluster, sorting(HeardSpout(rows, ["number"])), republish_letters="all")
+        assert set(Hearing.heard) <= {1, 2, 3}
+    last = ran(cluster, sorting(HeardSpout(rows, ["number"])))
     assert last.is_done
-    assert list(dict.fromkeys(Committing.told)) == [1, 2, 3, 4, 5]
+    assert list(dict.fromkeys(Hearing.heard)) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("seed", range(10))

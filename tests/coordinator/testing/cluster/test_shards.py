@@ -337,12 +337,6 @@ def test_another_number_of_shards_is_refused(sharded, given):
     assert refused.value.trouble is Trouble.STATE_CHANGED
 
 
-def test_a_topology_that_is_named_like_a_shard_is_left_alone(sharded):
-    sharded.client.hset("{typed.2}:txbatch:control", "format", "3")
-    with pytest.raises(StateRefusedError, match=r"a topology named 'typed\.2' lives there"):
-        sharded.run()
-
-
 def test_the_short_form_has_shards_too():
     words = stream(MemoryTransactionalSpout({0: [[word] for word in WORDS]}, ["word"], 5))
     words = words.count_by("word", into=HashState("counts"))

@@ -9,28 +9,15 @@ import pytest
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import OpaquePartitionedEmitter
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state.errors import FailedException, UserCodeError
+from state.errors import UserCodeError
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Pass
 
 ROWS = [[[f"{partition}/{number}", number] for number in range(7)] for partition in range(3)]
 EXACT = {f"{partition}/{number}": 1 for partition in range(3) for number in range(7)} | {"all": 21}
 FIELDS = ["line", "number"]
-
-
-class FailsOnce(Pass):
-    """Fails some txids, each once."""
-
-    left: ClassVar[list[int]] = []
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid in FailsOnce.left:
-            FailsOnce.left.remove(self.attempt.txid)
-            raise FailedException("once")
 
 
 class Committer(SpoutCommitter):
@@ -66,47 +53,15 @@ class ReluctantEmitter(OpaquePartitionedEmitter):
 
 def topology(spout: Any, tasks: int = 2):
     builder = TransactionalTopologyBuilder("kinds", "lines", spout, parallelism=tasks)
-    builder.set_bolt("pass", FailsOnce(), 2).shuffle_grouping("lines")
+    builder.set_bolt("pass", Pass(), 2).shuffle_grouping("lines")
     builder.set_bolt("count", Count0(), 2).fields_grouping("pass", ["line"])
     return builder.build()
-
-
-def away(attempt):
-    """Some partitions, others for each attempt."""
-    return [attempt.attempt_id % 5]
-
-
-SPOUTS = [
-    MemoryTransactionalSpout(ROWS, FIELDS, 2),
-    OpaqueMemoryTransactionalSpout(ROWS, FIELDS, 2),
-    OpaqueMemoryTransactionalSpout(ROWS, FIELDS, 2, unavailable=away),
-    FixedBatchesSpout([ROWS[0], ROWS[1], [], ROWS[2]], FIELDS),
-]
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("window", [1, 4])
-@pytest.mark.parametrize("spout", SPOUTS, ids=["memory", "opaque", "opaque and away", "fixed"])
-def test_every_row_counts_once_though_attempts_fail(spout, window, seed):
-    FailsOnce.left[:] = [1, 2, 3]
-    with LocalCluster(seed=seed) as cluster:
-        run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=window))
-        run.run_until_idle()
-        assert run.is_done
-        assert FailsOnce.left == []
-        assert run.state("counts0") == EXACT
-        stored = sorted(cluster.client.hkeys("{kinds}:txbatch:metadata"))
-    scopes = {field.partition(b":")[0] for field in stored}
-    if isinstance(spout, OpaqueMemoryTransactionalSpout):
-        assert scopes == {b"partition.0", b"partition.1", b"partition.2"}
-        assert len(stored) == 3
 
 
 @pytest.mark.parametrize("committed", [1, 2, 3])
 def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the_opaque_one_that_follows(
     cluster, committed
 ):
-    FailsOnce.left[:] = []
     away_at_first = {txid: [0, 1] for txid in range(1, 8)}
     options = RunOptions(max_spout_pending=8, commit_group_max=1)
     first = cluster.submit(topology(MemoryTransactionalSpout(ROWS, FIELDS, 2)), options=options)
@@ -125,7 +80,6 @@ def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the
 
 @pytest.mark.case(id="P-08")
 def test_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group(cluster):
-    FailsOnce.left[:] = []
     Committer.told[:], Committer.raising[:] = [], [2]
     spout = ToldSpout([[["a", 1]]] * 5, FIELDS)
     options = RunOptions(max_spout_pending=6)
@@ -140,7 +94,6 @@ def test_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_grou
 
 
 def test_a_paused_run_is_idle_and_goes_on_when_it_is_activated(cluster):
-    FailsOnce.left[:] = []
     run = cluster.submit(topology(FixedBatchesSpout([[["a", 1]]] * 5, FIELDS)))
     while run.statistics.committed < 2:
         run.tick()

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.operating.transfer.exporting import export_state
-from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.proving.prove import prove
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.testing.cluster.cluster import LocalCluster
@@ -21,10 +16,10 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from coordinator.trying.bolt_trial import run_bolt
 from state import StateRefusedError, StreamState
-from state.redis_admin.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import killed_and_ended
 from tests.support.runs.collecting import Collecting
+from tests.support.topologies.sharded_topology import Sharded
 
 READINGS: list[list[Any]] = [
     ["boiler", 40],
@@ -96,6 +91,7 @@ def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(
     cluster: LocalCluster, redis_backend: Backend
 ) -> None:
     client: Any = redis_backend.client()
+    kept = Sharded(client, 1, "alarms")
     client.xadd("{alarms}:by_device:pump", {"celsius": "1"})
     cluster.client = client
     run = cluster.submit(alarms(), options=RunOptions(commit_group_max=1, accept_state_changes=True))
@@ -104,10 +100,10 @@ def test_a_higher_id_of_somebody_else_ends_the_run_before_anything_is_written(
     assert client.hget("{alarms}:txbatch:control", "committed") == b"1"
     assert client.xlen("{alarms}:alarms") == 1
     client.xtrim("{alarms}:by_device:pump", maxlen=0)  # the next commit to it would be refused all the same
-    (fault,) = faults(RedisTopology("redis://under-test", "alarms", client=client))
+    (fault,) = kept.faults()
     assert "'{alarms}:by_device:pump' has had" in fault
     client.execute_command("XSETID", "{alarms}:by_device:pump", "1-0")
-    assert faults(RedisTopology("redis://under-test", "alarms", client=client)) == []
+    assert kept.faults() == []
 
 
 @pytest.mark.redis
@@ -115,21 +111,19 @@ def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_i
     cluster: LocalCluster, redis_backend: Backend
 ) -> None:
     client: Any = redis_backend.client()
-    topology = RedisTopology("redis://under-test", "alarms", client=client)
+    kept = Sharded(client, 1, "alarms")
     cluster.client = client
     cluster.submit(alarms(), options=RunOptions(last_txid=3)).run_until_idle()
-    out = io.BytesIO()
-    export_state(topology.records(), out)
+    packed = kept.exported()
     before = {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")}
     client.flushall()
-    export = checked_export(io.BytesIO(out.getvalue()))
-    import_state(topology.importer(), export, io.BytesIO(out.getvalue()), generation="c" * 32, replaces=False)
+    kept.put_back(packed, replaces=False)
     assert {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")} == before
     cluster.submit(alarms()).run_until_idle()
-    assert faults(topology) == []
+    assert kept.faults() == []
     assert [entry_id for entry_id, _ in client.xrange("{alarms}:alarms")] == [b"1-0", b"2-0", b"3-0", b"4-0"]
     client.xadd("{alarms}:alarms", {"device": "not json"}, id="4-1")
-    assert ["alarms" in fault for fault in faults(topology)] == [True]
+    assert ["alarms" in fault for fault in kept.faults()] == [True]
 
 
 @pytest.mark.redis
@@ -148,21 +142,17 @@ def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(
     cluster: LocalCluster, redis_backend: Backend
 ) -> None:
     client: Any = redis_backend.client()
-    topology = RedisTopology("redis://under-test", "alarms", client=client)
+    kept = Sharded(client, 1, "alarms")
     cluster.client = client
     cluster.submit(alarms()).run_until_idle()
     client.xtrim("{alarms}:alarms", maxlen=0)
     keys = sorted(client.keys("{alarms}:[abl]*"))
     before = [positions(client, key) for key in keys]
-    out = io.BytesIO()
-    export_state(topology.records(), out)
-    export = checked_export(io.BytesIO(out.getvalue()))
+    packed = kept.exported()
     for replaces in (True, False):
         if not replaces:
             client.flushall()
-        import_state(
-            topology.importer(), export, io.BytesIO(out.getvalue()), generation=f"{replaces:d}" * 32, replaces=replaces
-        )
+        kept.put_back(packed, replaces=replaces)
         assert [positions(client, key) for key in keys] == before
     assert before[0] == (0, len(HIGH), b"4-0")
 
@@ -170,12 +160,6 @@ def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(
 def positions(client: Any, key: bytes) -> tuple[int, int, bytes]:
     facts = client.xinfo_stream(key)
     return facts["length"], facts["entries-added"], facts["last-generated-id"]
-
-
-def faults(topology: RedisTopology) -> list[str]:
-    """Returns what `txbatch verify` finds wrong."""
-    findings = Verifier(topology.records()).verify().findings
-    return [str(finding) for finding in findings if finding.weight is not Weight.OK]
 
 
 JOBS = """

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from coordinator import FeederSpout, RunOptions, TopologyBuilder
-from state.errors import TopologyError, UserCodeError
-from tests.support.case_names import shown
+from coordinator import RunOptions
+from state.errors import UserCodeError
 from tests.support.topologies import value_jobs
 from tests.support.topologies.value_jobs import MISUSES, PLAIN_MISUSES
 
@@ -80,13 +79,3 @@ def test_what_breaks_inside_ends_the_run_for_good(cluster, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             run.run_until_idle()
     assert not run.is_done
-
-
-@pytest.mark.parametrize("values", [{"word": "x"}, {"x"}, "x"], ids=shown)
-def test_what_is_fed_is_a_list_of_values(cluster, values):
-    builder = TopologyBuilder("fed")
-    builder.set_spout("spout", FeederSpout(["word"]))
-    builder.set_bolt("sink", value_jobs.EmitObject()).shuffle_grouping("spout")
-    run = cluster.submit(builder.build())
-    with pytest.raises(TopologyError, match="feed takes a list of values, not"):
-        run.feed("spout", values)

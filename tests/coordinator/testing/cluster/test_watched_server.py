@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
-from state import FailedException, HashState, StateRefusedError
+from state import HashState, StateRefusedError
 from tests.conftest import Backend
 from tests.support.runs.collecting import Collecting
 
@@ -17,16 +17,6 @@ class Count(Collecting):
     def finish_batch(self):
         for word in self.column("word"):
             self.words.increment(word)
-
-
-class FailsTwice(Count):
-    failures: list[int] = []
-
-    def finish_batch(self):
-        if len(FailsTwice.failures) < 2:
-            FailsTwice.failures.append(1)
-            raise FailedException("the disk is \x1b[31mfull")
-        super().finish_batch()
 
 
 def topology(committer, batch_count=6):
@@ -55,16 +45,6 @@ def test_a_policy_that_evicts_stops_the_run_and_nothing_is_lost(redis_backend: B
         again = cluster.submit(topology(Count()))
         again.run_until_idle()
         assert again.state("words") == {"a": 6}
-
-
-def test_a_replay_leaves_its_reason_in_the_log(caplog):
-    FailsTwice.failures.clear()
-    with LocalCluster() as cluster:
-        run = cluster.submit(topology(FailsTwice(), 2))
-        run.run_until_idle()
-        assert run.state("words") == {"a": 2}
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert caplog.messages[0].endswith("replayed: count[0]: FailedException: the disk is \\x1b[31mfull")
 
 
 def test_a_server_that_was_away_is_counted_in_the_statistics(

@@ -16,7 +16,7 @@ from coordinator.transactional.options import RunOptions
 from examples.dedupe import topology as dedupe
 from examples.word_count import topology as word_count
 from state.records.declared_states import with_shards
-from tests.simulation.workload import PartitionedSpout
+from tests.support.scenarios.transfer_spouts import PartitionedSpout
 from tests.support.topologies.components import Commit, Lines, Pass
 from tests.support.topologies.plain_components import Identity, fed_builder
 

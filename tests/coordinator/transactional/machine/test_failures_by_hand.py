@@ -17,18 +17,8 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
-from state.errors import EngineError, ProtocolError
-from tests.support.machine.by_hand import (
-    LATER,
-    Driven,
-    ScriptedSource,
-    acked,
-    att,
-    attempts_in,
-    emitted,
-    halted,
-    two_processed,
-)
+from state.errors import ProtocolError
+from tests.support.machine.by_hand import LATER, Driven, acked, att, attempts_in, emitted, two_processed
 
 BY_HAND = Failure(FailureKind.FAILED, "by hand", 0, "no")
 
@@ -130,14 +120,6 @@ def test_a_crash_is_told_but_not_as_the_replay_of_one_attempt():
 
 
 # Kinds of crashes
-
-
-def test_a_crash_that_is_certain_to_repeat_halts():
-    driven = Driven(ScriptedSource(["yes"]), max_spout_pending=1)
-    driven.turn()
-    driven.handle(WaveCrashed(1, "no such file", CrashKind.CERTAIN))
-    error = halted(driven.turn(), EngineError)
-    assert "Spark cannot run txid 1: no such file; lower txids are committed" in str(error)
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["by the engine", "by the clock"])

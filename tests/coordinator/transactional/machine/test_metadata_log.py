@@ -81,13 +81,6 @@ def test_a_partition_that_is_away_for_a_while_keeps_its_last_position():
     assert log.partitions == {"partition.0": {6: [50, 60]}, "partition.1": {4: [0, 4]}}
 
 
-def test_nothing_above_the_commit_is_forgotten():
-    log = MetadataLog(STORED)
-    log.coordinator_entries({5: "c5"})
-    log.committed(4, log.commit_changes(4, {}, {}))
-    assert log.coordinator == {4: "c4", 5: "c5"}
-
-
 def test_an_opaque_spout_knows_nothing_of_what_was_stored_ahead_of_the_last_commit():
     """A partitioned spout, which this one is adopted over, stores before it commits: nothing of that was published."""
     log = MetadataLog(STORED | {"partition.1:5": [4, 8]}, is_opaque=True, committed_txid=3)
@@ -108,13 +101,6 @@ OPAQUE = {"partition.0:3": 30, "partition.1:2": 12}
 
 def opaque(stored=OPAQUE):
     return MetadataLog(stored, is_opaque=True, committed_txid=3)
-
-
-def test_positions_not_committed_are_told_with_the_stored_ones_and_kept_by_nobody():
-    log = opaque()
-    positions = {4: {"partition.0": 40}, 5: {"partition.0": 50, "partition.1": 15}}
-    assert log.with_uncommitted(positions) == {"partition.0": {3: 30, 4: 40, 5: 50}, "partition.1": {2: 12, 5: 15}}
-    assert log.partitions == log.with_uncommitted({}) == {"partition.0": {3: 30}, "partition.1": {2: 12}}
 
 
 def test_what_emitters_cut_is_stored_by_the_commit_of_its_transaction_and_no_earlier():
@@ -138,13 +124,6 @@ def test_of_a_group_only_the_last_position_of_each_partition_is_stored():
     log.committed(6, log.commit_changes(6, positions, {}))
     assert log.partitions == {"partition.0": {5: 50}, "partition.1": {4: 14}}
     assert log.commit_changes(6, {}, {}) == MetadataChanges()
-
-
-def test_asking_what_a_commit_stores_changes_nothing_for_it_may_be_refused():
-    log = opaque()
-    positions = {4: {"partition.0": 40}}
-    assert log.commit_changes(4, positions, {}) == log.commit_changes(4, positions, {})
-    assert log.partitions == {"partition.0": {3: 30}, "partition.1": {2: 12}}
 
 
 @pytest.mark.case(id="P-14")

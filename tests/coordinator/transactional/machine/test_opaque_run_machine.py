@@ -8,14 +8,7 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.spouts.partition_cut import link_to
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.transactional.engine import WaveProcessed
-from coordinator.transactional.machine.run_events import (
-    Cut,
-    FirstPositions,
-    Publish,
-    StartCommit,
-    StartWave,
-    StoreMetadata,
-)
+from coordinator.transactional.machine.run_events import Cut, FirstPositions, Publish, StoreMetadata
 from coordinator.transactional.run_spout import RunSpout
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.watching.run_observer import AttemptRetried
@@ -67,16 +60,6 @@ def test_a_replay_that_cannot_be_cut_waits_and_leaves_no_gap():
     assert states.turn() == []
     assert not states.machine.is_idle()
     assert emitted(states.turn()) == [5, 6]
-
-
-def test_commits_go_as_ever():
-    states = machine(max_spout_pending=1)
-    states.turn()
-    states.ack(att(4, 1))
-    assert states.turn() == [StartCommit(1, (att(4, 1),), composed=True)]
-    states.commit()
-    assert [type(one) for one in states.turn()] == [StartWave]
-    assert states.machine.currtx == 5
 
 
 def test_the_commit_stores_where_its_attempts_end_and_forgets_where_they_began():

@@ -87,12 +87,6 @@ class TestAttempts:
         publish = published_poison(becomes_poison(driven(ready(1)), failure=replace(BUG, text=f"{TRACEBACK}{more}\n")))
         assert publish.poison.cause.reason == "ValueError: no number"
 
-    def test_a_failed_exception_is_quarantined_like_any_other(self):
-        run = driven(ready(1))
-        publish = published_poison(becomes_poison(run, failure=LATER))
-        assert publish.poison.cause == PoisonCause("later", 3, "parse")
-        assert isinstance(publish.poison.error, ReplayLimitError)
-
     @pytest.mark.parametrize(
         ("given", "failure", "times", "error"),
         [

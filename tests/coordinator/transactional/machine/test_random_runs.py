@@ -18,17 +18,14 @@ from unittest import mock
 import pytest
 
 from committers import group_size
-from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
-from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.poison import batch_input_of
-from coordinator.transactional.machine.processing import Processing
 from coordinator.transactional.machine.releases import Releases
-from coordinator.transactional.machine.run_events import Done, Halt, NotifySpout, Publish, StartWave, StoreMetadata
+from coordinator.transactional.machine.run_events import Done, Halt, NotifySpout, StartWave
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import AttemptState
@@ -38,7 +35,10 @@ from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.watching.failure_cause import CrashKind, Phase
 from coordinator.watching.statistics.run_counter import RunCounter
 from state.commits.quarantine import BatchInput
+from tests.simulation.mutants.catalogue import MUTANTS
+from tests.simulation.mutants.patch import planted as planted_in_source
 from tests.support.machine.random_runs import RandomRun
+from tests.support.scenarios.planted import is_found
 
 RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))
 
@@ -104,27 +104,8 @@ def test_everything_happens():
 # Planted bugs
 
 
-def drop_this_one_only(self, txid, reason):
-    record = self[txid]
-    return [] if record.current is None else [record.move(AttemptState.DROPPED, reason)]
-
-
 def drop_nothing(self, txid, reason):
     yield from ()
-
-
-def any_attempt_is_current(self, attempt):
-    return None if self.current_of(attempt.txid) is None else self[attempt.txid]
-
-
-def run_over_waves(self, limit):
-    group = []
-    for txid in range(self.currtx, self.currtx + limit):
-        current = self.current_of(txid)
-        if current is None or current.state is not AttemptState.PROCESSED:
-            break
-        group.append(current)
-    return tuple(record.attempt for record in group)
 
 
 def cut_the_next(self, nothing):
@@ -132,26 +113,6 @@ def cut_the_next(self, nothing):
     if nothing.txid + 1 < self._window_end():
         self._transactions.take_in(nothing.txid + 1, None, 0, {})
     yield from self._end()
-
-
-def tell_first(self, phase, event, *, judge=Commits._judge):
-    for decision in judge(self, phase, event):
-        if isinstance(decision, Publish):
-            yield NotifySpout(decision.attempts)
-        yield decision
-
-
-def store_last(self, event, *, handle=RunMachine.handle):
-    return sorted(handle(self, event), key=lambda decision: isinstance(decision, StoreMetadata))
-
-
-def missing_means_done(attempts, outcomes):
-    found = {outcome.attempt: outcome for outcome in outcomes}
-    return [found.get(attempt) or AttemptResult(attempt, residue=attempt.attempt_id) for attempt in attempts]
-
-
-def store_no_positions(self, outcomes):
-    yield from ()
 
 
 def blame_the_first(self, attempts, phase, *crash):
@@ -216,11 +177,6 @@ def issue_the_same(self, txid, *, issue=TransactionRecords.issue):
     return attempt
 
 
-def keep_reads(self, executed):
-    if self.is_on:
-        self._kept.update({group.attempts[0].txid: group for group in executed})
-
-
 def ask_never(self, *, after_cutting=RunMachine._after_cutting):
     """No further turn is asked for, and none for the end."""
     return (decision for decision in after_cutting(self) if isinstance(decision, StartWave))
@@ -280,25 +236,20 @@ def planted(target, name, bug):
     return mock.patch.object(target, name, bug)
 
 
+IN_THE_CATALOGUE = (
+    *("failure-drops-itself-only", "stale-acks-accepted", "group-over-two-waves", "told-before-durable"),
+    *("cut-stored-after-wave", "cuts-not-stored", "missing-outcome-is-processed", "early-commit-of-readers-believed"),
+)
 PLANTED = {
-    "a failure drops no later attempts": planted(TransactionRecords, "drop_from", drop_this_one_only),
+    **{name: planted_in_source(MUTANTS[name].patches) for name in IN_THE_CATALOGUE},
     "a failure drops nothing": planted(Failures, "_drop_from", drop_nothing),
-    "a late report is taken for a current one": planted(TransactionRecords, "record_of", any_attempt_is_current),
     "an attempt is issued twice": planted(TransactionRecords, "issue", issue_the_same),
-    "a group over two waves": planted(TransactionRecords, "consecutive_processed", run_over_waves),
     "a hole in cutting": planted(Cutting, "end", cut_the_next),
     "an opaque spout is not asked for replays": planted(Cutting, "_continue", cut_from_memory),
-    "told before it is published": planted(Commits, "_judge", tell_first),
-    "metadata stored after the wave": planted(RunMachine, "handle", store_last),
-    "positions not stored": planted(Processing, "_store_positions", store_no_positions),
-    "a missing verdict means done": mock.patch(
-        "coordinator.transactional.machine.processing.in_order", missing_means_done
-    ),
     "a crash blames the first": planted(Failures, "crashed", blame_the_first),
     "attempts beyond the halt": planted(Failures, "window_end", lambda self, end: end),
     "a refused group for ever": planted(Commits, "refused", refuse_for_ever),
     "waves overlap with groups": planted(RunMachine, "_after_cutting", overlap_always),
-    "early commits that have read": planted(EarlyCommits, "keep", keep_reads),
     "waves that run for nothing": planted(WaveRecords, "running_for_nothing", lambda self, wave_ids: []),
     "waves that are never released": planted(WaveRecords, "take_finished", lambda self: []),
     "waves of the whole window": planted(WaveRecords, "room", lambda self, byte_counts: len(byte_counts)),
@@ -328,7 +279,7 @@ PLANTED = {
 
 START = {
     "a drain hides the error of a halt": 1_400,
-    "a late report is taken for a current one": 200,
+    "stale-acks-accepted": 200,
     "poison that a lower failure leaves standing": 21_900,
 }
 """From which seed on to look, where fewer than one run in a hundred meets the bug."""
@@ -338,9 +289,4 @@ START = {
 def test_the_books_find_a_planted_bug(bug):
     first = START.get(bug, 0)
     with PLANTED[bug], planted(RunMachine, "validate", lambda self: None):
-        for seed in range(first, first + 2_000):
-            try:
-                RandomRun(seed).play()
-            except Exception:  # noqa: BLE001 - a wrong decision, one that cannot be, or a run that never ends
-                return
-    pytest.fail("2000 runs did not find it")
+        assert is_found(lambda seed: RandomRun(seed).play(), range(first, first + 2_000))

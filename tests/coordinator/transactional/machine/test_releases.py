@@ -24,8 +24,7 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
     Turn,
 )
-from coordinator.transactional.options import RunOptions
-from state.errors import NotDurableError, TopologyError, UserCodeError
+from state.errors import NotDurableError, UserCodeError
 from tests.support.machine.by_hand import ByHand, ScriptedSource, att, attempts_in, halted, ready, started
 
 EXHAUSTED = InputState(is_exhausted=True)
@@ -261,18 +260,3 @@ def test_a_spout_that_cannot_be_told_ends_the_run_and_the_group_that_is_under_wa
 
 
 # Options
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"durability": "disk"}, "option durability is 'disk'; give one of memory, fsync, replica"),
-        (
-            {"durability": "replica", "durability_replicas": 0},
-            "option durability_replicas is 0; give an integer of at least 1",
-        ),
-    ],
-)
-def test_a_level_that_does_not_exist_or_fewer_than_one_replica_is_refused(options, said):
-    with pytest.raises(TopologyError, match=said):
-        RunOptions(**options)

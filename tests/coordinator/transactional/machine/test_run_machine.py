@@ -60,6 +60,7 @@ from tests.support.machine.by_hand import (
 )
 
 USER = Failure(FailureKind.USER, "count", 0, "mine")
+in_both_phases = pytest.mark.parametrize("phase", ["processing", "commit"])
 
 
 def commits(*txids, wave_id=1, composed=True):
@@ -115,14 +116,6 @@ def test_a_late_verdict_on_a_cancelled_group_touches_nothing():
     assert by_hand.group == (att(1, 2),)
 
 
-def test_a_report_on_a_txid_never_issued_touches_nothing():
-    by_hand, _ = started()
-    before = snapshot(by_hand)
-    assert by_hand.ack(att(77, 1)) == []
-    assert by_hand.fail(att(77, 1)) == []
-    assert snapshot(by_hand) == before
-
-
 def test_a_verdict_of_the_commit_phase_on_an_attempt_that_is_processed_is_ignored():
     by_hand, attempts = started()
     before = snapshot(by_hand)
@@ -170,18 +163,6 @@ def test_the_source_is_not_asked_for_a_txid_that_was_cut_before():
     (again,) = by_hand.turn()
     assert emitted([again]) == [1, 2, 3]
     assert [(cut.txid, cut.is_new) for cut in source.asked] == [(1, True), (2, True), (3, True)]
-
-
-def test_a_source_that_has_nothing_is_asked_again_in_the_next_turn():
-    source = ScriptedSource()
-    by_hand = ByHand(source)
-    for last in (1, 2):
-        source.answers = ["no"]
-        by_hand.turn()
-        source.answers = ["yes", "no"]
-        by_hand.turn()
-        assert by_hand.machine.last_txid() == last
-    assert [cut.txid for cut in source.asked] == [1, 1, 2, 2, 2, 3]
 
 
 def test_what_one_turn_cuts_is_stored_in_one_call_before_it_is_emitted():
@@ -288,55 +269,51 @@ def test_a_wave_that_crashes_is_halved_until_one_is_to_blame():
     assert driven.machine.story(1)[-1] == "1:0000000000000009: dropped: gone"
 
 
-@pytest.mark.parametrize("phase", ["processing", "commit"])
-def test_an_overdue_phase_is_cancelled_once_a_timeout(phase):
-    driven = Driven(max_spout_pending=1)
-    driven.turn(now_s=100.0 if phase == "processing" else 0.0)
+def in_phase(phase, began_s, **given):
+    """A machine whose only wave is in this phase since then."""
+    driven = Driven(max_spout_pending=1, **given)
+    driven.turn(began_s if phase == "processing" else 0.0)
     if phase == "commit":
         driven.processed(1, (att(1, 1),))
-        driven.turn(now_s=100.0)
-    asked = [driven.handle(TimePassed(now_s)) for now_s in (160.0, 160.1, 161.0, 220.2)]
-    assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
+        driven.turn(began_s)
+    return driven
 
 
+def cancelled_at(driven, *times_s):
+    """At which of these times the wave is cancelled."""
+    asked = {now_s: driven.handle(TimePassed(now_s)) for now_s in times_s}
+    assert all(decisions in ([], [CancelWave(1)]) for decisions in asked.values())
+    return [now_s for now_s, decisions in asked.items() if decisions]
+
+
+@in_both_phases
+def test_an_overdue_phase_is_cancelled_once_a_timeout(phase):
+    assert cancelled_at(in_phase(phase, 100.0), 160.0, 160.1, 161.0, 220.2) == [160.1, 220.2]
+
+
+@in_both_phases
 @pytest.mark.parametrize("timeout_s", [1.0, 3.0, 5.0, 30.0])
-def test_what_hangs_is_cancelled_later_where_workers_name_it_themselves(timeout_s):
-    driven = Driven(max_spout_pending=1, plan={"message_timeout_s": timeout_s, "cancel_later_s": 2.0})
-    driven.turn(now_s=0.0)
-    asked = [driven.handle(TimePassed(timeout_s + late_s)) for late_s in (2.0, 2.1)]
-    driven.processed(1, (att(1, 1),))
-    driven.turn(now_s=100.0)
-    asked += [driven.handle(TimePassed(100.0 + timeout_s + late_s)) for late_s in (2.0, 2.1)]
-    assert asked == [[], [CancelWave(1)]] * 2
+def test_what_hangs_is_cancelled_later_where_workers_name_it_themselves(phase, timeout_s):
+    driven = in_phase(phase, 100.0, plan={"message_timeout_s": timeout_s, "cancel_later_s": 2.0})
+    assert cancelled_at(driven, 102.0 + timeout_s, 102.1 + timeout_s) == [102.1 + timeout_s]
 
 
 def test_the_timeout_of_a_wave_begins_when_it_does_however_long_cutting_took():
     driven = Driven(ScriptedSource(["yes", "no"], takes_s=50.0), max_spout_pending=2)
     driven.turn(now_s=100.0)
-    assert driven.handle(TimePassed(210.0)) == []
-    assert driven.handle(TimePassed(210.1)) == [CancelWave(1)]
+    assert cancelled_at(driven, 210.0, 210.1) == [210.1]
 
 
-def test_the_timeout_counts_from_when_a_wave_last_waited_for_its_first_task():
-    driven = Driven()
-    for now_s in (50.0, 100.0, 150.0):
+@pytest.mark.parametrize(("phase", "since_s"), [("processing", 159.9), ("commit", 150.0)])
+def test_the_timeout_counts_from_when_a_phase_last_waited_for_its_first_task(phase, since_s):
+    """A wave has waited until somebody looks at the clock."""
+    driven = in_phase(phase, 50.0)
+    for now_s in (100.0, 150.0):
         driven.turn(now_s)
         assert driven.handle(PhaseWaits((1,))) == []
-        assert driven.handle(TimePassed(now_s + 9.9)) == []
-    assert driven.handle(TimePassed(219.9)) == []
-    assert driven.handle(TimePassed(220.0)) == [CancelWave(1)]
-    assert driven.handle(PhaseWaits((7,))) == [], "of a wave that has ended"
-
-
-def test_the_timeout_counts_from_when_a_commit_phase_last_waited_for_its_first_task():
-    driven = Driven(max_spout_pending=1)
-    driven.turn(now_s=0.0)
-    driven.processed(1, (att(1, 1),))
-    driven.turn(now_s=100.0)
-    driven.turn(now_s=150.0)
-    assert driven.handle(PhaseWaits((1,))) == []
-    asked = [driven.handle(TimePassed(now_s)) for now_s in (160.1, 210.0, 210.1)]
-    assert asked == [[], [], [CancelWave(1)]]
+        assert driven.handle(PhaseWaits((7,))) == [], "of a wave that has ended"
+        assert cancelled_at(driven, now_s + 9.9) == []
+    assert cancelled_at(driven, since_s + 60.0, since_s + 60.1) == [since_s + 60.1]
 
 
 def waves_after_overdue(size, *, has_waited):
@@ -396,12 +373,6 @@ def test_a_group_is_no_larger_than_either_limit(group_max, one_by_one, size):
     if one_by_one:
         by_hand.machine._commits._size.one_by_one()
     assert by_hand.turn() == [commits(*range(1, 1 + size))]
-
-
-def test_one_group_at_a_time():
-    by_hand, _ = acked(commit_group_max=1)
-    assert by_hand.turn() == [commits(1)]
-    assert by_hand.turn() == []
 
 
 def test_the_commit_goes_out_before_new_batches():
@@ -588,17 +559,6 @@ def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
     assert by_hand.machine._failures.halt_before is None
     by_hand.turn()
     assert [by_hand.machine._transactions[txid].failure_count for txid in (1, 2, 3)] == [1, 1, 0]
-
-
-def test_a_spout_that_cannot_be_told_gets_nothing_more_published():
-    by_hand, attempts = acked(commit_group_max=1)
-    by_hand.turn()
-    by_hand.executed()
-    assert by_hand.published() == [NotifySpout((attempts[1],))]
-    error = UserCodeError(component_id="lines", attempt="committed", traceback_text="mine")
-    assert by_hand.handle(SpoutNotified(error)) == []
-    assert by_hand.turn() == [Halt(error)]
-    assert by_hand.machine.is_idle()
 
 
 def test_a_spout_that_cannot_be_told_what_earlier_runs_committed_is_asked_nothing():

@@ -49,11 +49,6 @@ def test_what_was_stored_is_known_from_the_start_and_has_no_attempt():
     assert list(records.active()) == []
 
 
-def test_nothing_is_known_before_the_first_cut():
-    records = records_of()
-    assert (records.currtx, records.known(), records.last_txid()) == (1, [], 0)
-
-
 def test_without_anything_stored_the_last_txid_is_the_committed_one():
     assert records_of(committed_txid=4).last_txid() == 4
 
@@ -74,16 +69,6 @@ def test_one_that_is_cut_again_keeps_how_often_it_failed():
     assert (records[1].metadata, records[1].byte_count, records[1].failure_count) == ("cut again", 7, 3)
 
 
-def test_attempts_of_one_txid_are_told_apart():
-    records = cut(1)
-    records.drop_from(1, "failed")
-    records.issue(1)
-    assert records.record_of(att(1, 1)) is None
-    assert records.record_of(att(1, 2)) is records[1]
-    assert not records.is_current(att(77))
-    assert records.outcomes([att(1, 1)]) == {}
-
-
 @pytest.mark.parametrize(
     ("waves", "limit", "txids"),
     [
@@ -100,12 +85,6 @@ def test_a_group_is_a_run_of_processed_attempts_from_currtx_within_one_wave(wave
     assert [attempt.txid for attempt in cut(*waves).consecutive_processed(limit)] == txids
 
 
-def test_what_commits_is_in_no_further_group():
-    records = cut(1, 1)
-    records.move((att(1),), COMMITTING)
-    assert records.consecutive_processed(5) == ()
-
-
 def test_outcomes_are_of_current_and_processed_attempts():
     records = cut(1, 0)
     assert records.outcomes([att(1), att(2), att(3)]) == {att(1): AttemptResult(att(1), residue=1, metadata={"p": 1})}
@@ -120,30 +99,6 @@ def test_a_drop_takes_all_later_attempts_whatever_their_state_and_no_lower_one()
     assert records.known() == [1, 2, 3, 4], "metadata stays"
     assert records.positions() == {1: {"p": 1}}
     assert [records[txid].story()[-1][-13:] for txid in (2, 3)] == [": dropped: no", "txid 2 failed"]
-
-
-def test_a_drop_of_what_publishes_is_refused_and_touches_nothing():
-    records = cut(1, 1)
-    records.move((att(1),), COMMITTING)
-    records.move((att(1),), PUBLISHING)
-    with pytest.raises(ProtocolError, match="txid 1 cannot go from publishing to dropped"):
-        records.drop_from(1, "no")
-    assert state_of(records, 1, 2) == [PUBLISHING, PROCESSED]
-
-
-def test_only_what_commits_may_be_published():
-    records = cut(1, 1)
-    with pytest.raises(ProtocolError, match="txid 1 cannot go from processed to publishing"):
-        records.move((att(1),), PUBLISHING)
-    with pytest.raises(ProtocolError, match=r"attempt 1:00000000000000ff cannot become publishing: it is not current"):
-        records.move((att(1, 255),), PUBLISHING)
-
-
-def test_a_deferred_rest_is_processed_again():
-    records = cut(1, 1, 1)
-    records.move((att(1), att(2), att(3)), COMMITTING)
-    records.defer((att(2), att(3)))
-    assert state_of(records, 1, 2, 3) == [COMMITTING, PROCESSED, PROCESSED]
 
 
 def test_deferring_what_is_not_committing_changes_nothing():

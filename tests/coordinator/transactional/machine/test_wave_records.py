@@ -10,7 +10,6 @@ from coordinator.transactional.machine.wave_records import CrashCauses, WaveReco
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
-from state.errors import ProtocolError
 
 REMEDY = "; if it needs longer, raise the limit with the builder's set_message_timeout_s"
 CANCELLED = f"it exceeded the message timeout of 60 s and was cancelled{REMEDY}"
@@ -149,69 +148,11 @@ def test_a_wave_is_released_once_all_its_attempts_are_committed_or_dropped():
     assert waves.take_finished() == []
 
 
-def test_waves_that_took_too_long_are_never_that_large_again():
-    waves = WaveRecords(WaveSize(16, 1.0), 60.0)
-    waves.size.keep_below(8)
-    assert waves.room([0] * 20) == 4
-    waves.size.keep_below(7)
-    assert waves.room([0] * 20) == 3
-    for wave_id in range(1, 5):
-        waves.start(attempts_of(wave_id), 0.0)
-        waves.processed(wave_id)
-    assert waves.room([0] * 20) == 3
-    waves.size.keep_below(8)
-    assert waves.room([0] * 20) == 3, "a late one does not raise it again"
-    waves.size.keep_below(1)
-    assert waves.room([0] * 20) == 1
-
-
-def test_a_wave_whose_attempts_are_dropped_while_it_runs_is_cancelled_and_released_when_it_ends():
-    waves, _ = started(3)
-    for attempt in attempts_of(2, 3):
-        waves.let_go(1, attempt)
-    assert waves.running_for_nothing([1]) == []
-    waves.let_go(1, *attempts_of(1))
-    assert waves.running_for_nothing([0, 1]) == [1]
-    assert waves.take_finished() == []
-    assert waves.is_processing()
-    waves.crashed(1)
-    assert waves.take_finished() == [1]
-    assert not waves.is_processing()
-
-
 def test_an_attempt_that_still_waits_is_in_no_wave():
     waves, wave = started(1)
     waves.let_go(0, *attempts_of(1))
     assert wave.live == set(attempts_of(1))
     assert waves.running_for_nothing([0]) == []
-
-
-def test_attempts_of_one_txid_are_told_apart():
-    waves, _ = started(1)
-    waves.let_go(1, *attempts_of(1))
-    waves.crashed(1)
-    again = waves.start(attempts_of(1, attempt_id=7), 0.0)
-    waves.let_go(2, *attempts_of(1, attempt_id=1))
-    assert again.live == set(attempts_of(1, attempt_id=7))
-    assert waves.take_finished() == [1]
-
-
-def test_an_overdue_wave_is_named_once_a_timeout():
-    waves, wave = started(1)
-    named = [waves.overdue(now) for now in (100.0, 110.0, 110.1, 115.0, 120.2)]
-    assert named == [[], [], [wave], [], [wave]]
-    waves.processed(1)
-    assert waves.overdue(1000.0) == []
-
-
-@pytest.mark.parametrize("outcome", ["processed", "crashed"])
-def test_a_wave_ends_once(outcome):
-    waves, _ = started(2)
-    waves.processed(1)
-    for wave_id in (1, 2):
-        with pytest.raises(ProtocolError, match=f"wave {wave_id} was reported but is not running"):
-            getattr(waves, outcome)(wave_id)
-    assert waves.room([0] * 100) == 8
 
 
 # What `validate` finds

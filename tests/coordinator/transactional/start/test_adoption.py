@@ -22,7 +22,7 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState, SourceError, StateRefusedError, TopologyError, UserCodeError
+from state import HashState, SourceError, StateRefusedError, UserCodeError
 from tests.support.runs.collecting import Collecting
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
@@ -108,14 +108,6 @@ def test_an_input_of_which_nothing_was_read_needs_no_word(cluster, folder):
     (folder / "empty.txt").touch()
     run(cluster, folder, pattern="empty.txt")
     assert run(cluster, folder) == every_line(("b", 5), ("d", 3))
-
-
-@pytest.mark.parametrize("lines_per_batch", [1, 3, 100])
-def test_another_batch_size_is_no_other_input(cluster, folder, lines_per_batch):
-    run(cluster, folder, pattern="b.txt")
-    lines_of(folder / "b.txt", "more", 3)
-    expected = every_line(("b", 5), ("more", 3))
-    assert run(cluster, folder, pattern="b.txt", adopt=True, lines_per_batch=lines_per_batch) == expected
 
 
 # What would be skipped
@@ -428,9 +420,3 @@ def test_what_a_comparison_may_not_answer_is_named(cluster, answer):
     Own.change = answer
     with pytest.raises(UserCodeError, match=r"compare returned .*; return an InputChange"):
         count(cluster, Own(4, "two"), adopt=True)
-
-
-@pytest.mark.parametrize("adopt", ["", "everything", "skip,", "skip;again", 1, None])
-def test_a_word_that_means_nothing_is_refused(adopt):
-    with pytest.raises(TopologyError, match=r"option adopt is .*; give True, or .* of these.*skip: .*again: "):
-        RunOptions(adopt=adopt)

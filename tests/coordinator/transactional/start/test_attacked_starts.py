@@ -15,8 +15,7 @@ from coordinator.spouts.run_so_far import InputChange
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state import HashState, ListState, SourceError, StateRefusedError, UserCodeError
-from tests.support.case_names import shown
+from state import ListState, SourceError, StateRefusedError, UserCodeError
 from tests.support.runs.collecting import Collecting
 
 ROWS = [["a"], ["b"]]
@@ -33,10 +32,6 @@ class Keep(Collecting):
 
 class KeepElsewhere(Keep):
     rows = ListState("elsewhere", value=str)
-
-
-class KeepBoth(Keep):
-    more = HashState("more", value=int)
 
 
 def topology(spout, keep=Keep):
@@ -88,18 +83,6 @@ def test_a_state_that_comes_back_is_not_continued_without_a_word(cluster):
     with pytest.raises(StateRefusedError, match=r"its states have changed|has no record of writing 'rows'"):
         finish(cluster, spout, Keep)
     assert finish(cluster, spout, Keep, accept_state_changes=True).state("rows") == ["a"]
-
-
-def test_a_state_that_is_new_begins_without_a_word(cluster):
-    finish(cluster, TWO_ROWS)
-    assert finish(cluster, TWO_ROWS, KeepBoth).state("rows") == ["a", "b"]
-
-
-def test_a_description_that_cannot_be_read_is_refused(cluster):
-    finish(cluster, TWO_ROWS)
-    cluster.client.hset("{t}:txbatch:control", "topology", "abc")
-    with pytest.raises(StateRefusedError, match="its stored description 'abc' cannot be read"):
-        finish(cluster, TWO_ROWS)
 
 
 @pytest.mark.parametrize("field", ["committed", "generation", "revision", "fence", "metadata_sum"])
@@ -190,21 +173,6 @@ class Odd(MemoryTransactionalSpout):
 
 def returning(answer, *given):
     return answer
-
-
-def raise_mine():
-    raise ValueError("mine")
-
-
-def test_a_resume_that_raises_is_named(cluster):
-    with pytest.raises(UserCodeError, match=r"(?s)resume of component 'lines' failed:.*ValueError: mine"):
-        finish(cluster, Odd(ROWS, "resume", raise_mine))
-
-
-@pytest.mark.parametrize("answer", ["odd", [1], {}, 1.5, 2, float("nan")], ids=shown)
-def test_an_end_of_input_that_is_neither_true_nor_false_ends_no_run(cluster, answer):
-    with pytest.raises(UserCodeError, match=r"(?s)component 'lines' failed:.*return True or False"):
-        finish(cluster, Odd(ROWS, "is_exhausted", partial(returning, answer)))
 
 
 ODD_CHANGES: dict[str, dict[str, Any]] = {

@@ -147,12 +147,6 @@ def test_before_anything_is_committed_states_may_be_renamed_at_will(cluster):
     assert cluster.client.hgetall("{graph}:counts") == {b"a": b"2", b"b": b"1"}
 
 
-def test_an_unchanged_topology_says_nothing(cluster, caplog):
-    run(cluster, topology(Counts()))
-    assert run(cluster, topology(Counts())).notices == ()
-    assert "graph" not in caplog.text
-
-
 def test_a_description_is_readable_and_equal_topologies_have_equal_ones():
     text = described(topology(Counts(), tasks=2))
     assert text == described(topology(Counts(), tasks=2))

@@ -18,9 +18,10 @@ import redis
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.battle import Battle, Starter
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Fate
-from tests.support.chaos.nemesis.drivers import Nursery, Programs, marked
+from tests.support.chaos.nemesis.drivers import MARK, Nursery, Programs
 from tests.support.chaos.nemesis.failover import ReplicatedServers
 from tests.support.chaos.nemesis.fates import draw_fate, end_points, running_points
+from tests.support.chaos.nemesis.processes import marked
 from tests.support.chaos.nemesis.servers import ALWAYS, EVERYSEC, Server
 from tests.support.chaos.nemesis.spark_strikes import (
     STOPS_BETWEEN_JOBS,
@@ -282,8 +283,8 @@ class SparkArena(_OnOneServer):
     def close(self) -> list[int]:
         self._programs.close()
         self.server.kill()
-        await_true(lambda: not marked(self._mark), LEFTOVER_TIMEOUT_S)
-        return marked(self._mark)
+        await_true(lambda: not marked(MARK, self._mark), LEFTOVER_TIMEOUT_S)
+        return marked(MARK, self._mark)
 
 
 class ClusterArena(SparkArena):

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tests.support.chaos.jobs import REPOSITORY, await_true
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Notes
-from tests.support.chaos.nemesis.processes import descendants_of, send
+from tests.support.chaos.nemesis.processes import descendants_of, marked, send
 
+MARK = "TXBATCH_NEMESIS"
 FORK_TIMEOUT_S = 60.0
 KILLED = -int(signal.SIGKILL)
 
@@ -198,7 +199,7 @@ class Programs:
         """Starts a driver."""
         environment = {
             **os.environ,
-            "TXBATCH_NEMESIS": self._mark,
+            MARK: self._mark,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(REPOSITORY),
@@ -221,18 +222,5 @@ class Programs:
         for driver in self._drivers:
             if driver.is_running():
                 driver.kill()
-        for pid in marked(self._mark):
+        for pid in marked(MARK, self._mark):
             send(pid, signal.SIGKILL)
-
-
-def marked(mark: str) -> list[int]:
-    """Processes with this mark in their environment."""
-    needle, found = f"TXBATCH_NEMESIS={mark}".encode(), []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                if needle in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue  # it has just ended
-    return found

@@ -11,34 +11,34 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.committing import SpoutCommitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ValueState
 from state.attempt import TransactionAttempt
-from tests.support.chaos.nemesis.transfers import PARTITIONS, chained, transfer, weight
+from tests.support.scenarios.transfer_spouts import CutSpout, OpaqueSpout, PartitionedSpout, Supply, ToldCutSpout
+from tests.support.scenarios.transfers import chained, weight
 
 TAKE = 4
 """Rows of each partition in a transaction; where the boundaries move, from none to twice as many."""
 SHARDS = 3
 ENDLESS = 1 << 40
-FIELDS = ("partition", "row", "debit", "credit", "amount")
 
 
-class Input:
+class Told(SpoutCommitter):
+    """Is told of every transaction that is durable, some of them twice."""
+
+    def commit(self, attempt: TransactionAttempt) -> None:
+        """Does nothing; what matters is that a driver may die here."""
+
+
+class Input(Supply):
     """How much of the input there is.
 
     Args:
@@ -50,152 +50,24 @@ class Input:
         self._end = ENDLESS
 
     def end(self) -> int:
-        """Rows of each partition."""
         if self._end == ENDLESS and self._path.exists():
             self._end = int(self._path.read_text(encoding="ascii"))
         return self._end
 
-    def all_read(self, ends: Mapping[int, int]) -> bool:
-        """Whether every partition was read to its end."""
-        return all(ends.get(partition, 0) >= self.end() for partition in range(PARTITIONS))
+    def take(self) -> int:
+        return random.randint(0, 2 * TAKE)
 
+    def cut(self) -> int:
+        return TAKE
 
-def rows(partition: int, first: int, end: int) -> list[list[Any]]:
-    """Rows `first` up to but not including `end`, as they are emitted."""
-    return [[partition, row, *transfer(partition, row)] for row in range(first, end)]
-
-
-class _Spout:
-    def __init__(self, end_path: str) -> None:
-        self.input = Input(end_path)
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(FIELDS)
-
-    def fingerprint(self):
-        return "transfers"
-
-
-class CutSpout(_Spout, ITransactionalSpout):
-    """The driver cuts: a transaction's metadata is the first row of every partition, and how many."""
-
-    def get_coordinator(self, conf, context):
-        return _Cutter(self.input)
-
-    def get_emitter(self, conf, context):
-        return _CutEmitter(context.task_index, context.task_count)
-
-
-class _Cutter(SpoutCoordinator):
-    def __init__(self, source: Input) -> None:
-        self._input, self._next = source, 0
-
-    def resume(self):
-        self._next = sum(self.run_so_far.last) if self.run_so_far.last else 0
-
-    def is_ready(self):
-        return self._next < self._input.end()
-
-    def initialize_transaction(self, txid, previous):
-        first = self._next
-        self._next = min(first + TAKE, self._input.end())
-        return [first, self._next - first]
-
-    def is_exhausted(self):
-        return self._next >= self._input.end()
-
-
-class _CutEmitter(SpoutEmitter):
-    def __init__(self, task_index: int, task_count: int) -> None:
-        self._own = range(task_index, PARTITIONS, task_count)
-
-    def emit_batch(self, attempt, metadata, collector):
-        first, count = metadata
-        for partition in self._own:
-            collector.emit_all(rows(partition, first, first + count))
-
-
-class Told(SpoutCommitter):
-    """Is told of every transaction that is durable, some of them twice."""
-
-    def commit(self, attempt: TransactionAttempt) -> None:
-        """Does nothing; what matters is that a driver may die here."""
-
-
-class ToldSpout(CutSpout, ICommitterTransactionalSpout):
-    """The same with a committer."""
-
-    destruction = ""
-
-    def get_committer(self, conf, context):
+    def committer(self) -> Told:
         return Told()
 
 
-class PartitionedSpout(_Spout, IPartitionedTransactionalSpout):
-    """The emitters cut, once: the metadata of a partition is [first, end)."""
+class ToldSpout(ToldCutSpout):
+    """Its committer destroys nothing."""
 
-    def get_coordinator(self, conf, context):
-        return _Partitions(self.input)
-
-    def get_emitter(self, conf, context):
-        return _PartitionReader(self.input)
-
-
-class _Partitions(PartitionedCoordinator):
-    def __init__(self, source: Input) -> None:
-        self._input = source
-
-    def number_of_partitions(self):
-        return PARTITIONS
-
-    def is_exhausted(self):
-        return self._input.all_read({p: end for p, (_, end) in self.run_so_far.positions.items()})
-
-
-class _PartitionReader(PartitionedEmitter):
-    def __init__(self, source: Input) -> None:
-        self._input = source
-
-    def emit_partition_batch_new(self, attempt, collector, partition, last):
-        first = last[1] if last else 0
-        cut = [first, max(first, min(self._input.end(), first + random.randint(0, 2 * TAKE)))]
-        collector.emit_all(rows(partition, *cut))
-        return cut
-
-    def emit_partition_batch(self, attempt, collector, partition, metadata):
-        collector.emit_all(rows(partition, *metadata))
-
-
-class OpaqueSpout(_Spout, IOpaquePartitionedTransactionalSpout):
-    """The emitters cut, and cut otherwise in every attempt: a position is the end of what was read."""
-
-    def get_coordinator(self, conf, context):
-        return _OpaquePartitions(self.input)
-
-    def get_emitter(self, conf, context):
-        return _OpaqueReader(self.input)
-
-
-class _OpaquePartitions(PartitionedCoordinator):
-    def __init__(self, source: Input) -> None:
-        self._input = source
-
-    def number_of_partitions(self):
-        return PARTITIONS
-
-    def is_exhausted(self):
-        return self._input.all_read(self.run_so_far.positions)
-
-
-class _OpaqueReader(OpaquePartitionedEmitter):
-    def __init__(self, source: Input) -> None:
-        self._input = source
-
-    def emit_partition_batch(self, attempt, collector, partition, last):
-        first = last or 0
-        end = max(first, min(self._input.end(), first + random.randint(0, 2 * TAKE)))
-        collector.emit_all(rows(partition, first, end))
-        return end
+    destruction = ""
 
 
 SPOUTS: dict[str, Any] = {"cut": CutSpout, "told": ToldSpout, "partitioned": PartitionedSpout, "opaque": OpaqueSpout}
@@ -278,7 +150,8 @@ def topology(kind: str, reads: bool | str, end_path: str, topology_id: str, task
         topology_id: names the topology and its keys.
         tasks: of all components but one.
     """
-    builder = TransactionalTopologyBuilder(topology_id, "transfers", SPOUTS[kind](end_path), parallelism=int(tasks))
+    spout = SPOUTS[kind]("transfers", Input(end_path))
+    builder = TransactionalTopologyBuilder(topology_id, "transfers", spout, parallelism=int(tasks))
     builder.set_bolt("post", Post(), int(tasks)).shuffle_grouping("transfers")
     builder.set_committer_bolt("balances", Balances(), int(tasks)).fields_grouping("post", ("shard",))
     audit = ReadingAudit() if str(reads).lower() == "true" else Audit()

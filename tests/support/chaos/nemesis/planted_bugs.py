@@ -20,14 +20,13 @@ from state.redis_client import connection as redis_connection
 from state.redis_client import function_library
 from state.redis_owner import slot as redis_slot
 from state.redis_owner import store as redis_store
+from tests.simulation.mutants.catalogue import MUTANTS
+from tests.simulation.mutants.patch import LIBRARY, Patch, mutated
 
-NO_FENCE = [("elseif found[2] ~= owner.fence then", "elseif false then")]
-NO_REVISION = [
-    ("if not revision or revision < owner.revision then", "if false then"),
-    ("elseif revision == owner.revision + 1 and owner.digest and found[7] == owner.digest then", "elseif false then"),
-    ("elseif revision > owner.revision then", "elseif false then"),
-]
-NO_ORDER = [("if decimal(group.first) == decimal(tonumber(committed) + 1) then", "if true then")]
+NO_ALREADY = (
+    "elseif revision == owner.revision + 1 and owner.digest and found[7] == owner.digest then",
+    "elseif false then",
+)
 WRITE_DATA = "  local expired = run_steps(steps)\n  local oldest"
 WRITE_THE_REST = "  local oldest = write_history("
 REGISTER = "register('commit', commit)\n"
@@ -41,26 +40,21 @@ IN_TWO_STEPS = [
 ]
 
 
-def _library(changes: list[tuple[str, str]]) -> None:
-    """Has this process load a function library with these texts replaced."""
-    code = function_library.library_code()
-    for old, new in changes:
-        if code.count(old) != 1:
-            raise AssertionError(
-                f"the library has {code.count(old)} places like {old!r}, expected one; fit the bug to it"
-            )
-        code = code.replace(old, new)
+def _library(mutants: Sequence[str], *changes: tuple[str, str]) -> None:
+    """Has this process load a function library with these mutants and these texts replaced."""
+    known = [patch for name in mutants for patch in MUTANTS[name].patches]
+    code = mutated([*known, *(Patch(LIBRARY, old, new) for old, new in changes)])[LIBRARY]
     setattr(function_library, "library_code", lambda: code)  # noqa: B010 - mypy lets nobody assign to a function
 
 
 def _no_fence() -> None:
     """A zombie's commit counts as its owner's."""
-    _library([*NO_FENCE, *NO_REVISION, *NO_ORDER])
+    _library(["no-fence", "no-revision", "no-order"], NO_ALREADY)
 
 
 def _no_witness() -> None:
     """Nothing tells the owner that the server has lost its last writes, nor the next one that there is a hole."""
-    _library([*NO_REVISION, *NO_ORDER])
+    _library(["no-revision", "no-order"], NO_ALREADY)
 
     def believed(keys: Keys, items: Sequence[Any], _stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
         packed = {items[i].decode(): bytes(items[i + 1]) for i in range(0, len(items), 2)}
@@ -74,7 +68,7 @@ def _no_witness() -> None:
 
 def _retried_increment() -> None:
     """The client library repeats what it got no answer to, and the server cannot tell that it is the same call."""
-    _library([*NO_REVISION, *NO_ORDER])
+    _library(["no-revision", "no-order"], NO_ALREADY)
 
     def retrying(url: str, **options: Any) -> Any:
         client = redis_connection.connect(url, **options)
@@ -86,7 +80,7 @@ def _retried_increment() -> None:
 
 def _two_step_commit() -> None:
     """First the data, then the txid."""
-    _library(IN_TWO_STEPS)
+    _library([], *IN_TWO_STEPS)
     connection: Any = redis_connection.RedisConnection
     in_one = connection.function
 

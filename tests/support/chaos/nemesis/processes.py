@@ -53,6 +53,16 @@ def python_workers_of(pid: int) -> list[int]:
     return [child for child in daemons if parent_of(child) in daemons]
 
 
+def marked(variable: str, mark: str) -> list[int]:
+    """Other processes with this mark in their environment."""
+    needle, found = f"{variable}={mark}".encode(), []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended
+            if entry.name.isdecimal() and needle in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
 def send(pid: int, number: signal.Signals) -> bool:
     """Sends a signal; False if the process has ended."""
     with contextlib.suppress(ProcessLookupError):

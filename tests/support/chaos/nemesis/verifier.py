@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.chaos.nemesis.transfers import ACCOUNTS, PARTITIONS, chained, transfer, weight
+from tests.support.scenarios.transfers import ACCOUNTS, PARTITIONS, chained, transfer, weight
 
 HASHES = ("balances", "seen", "weights", "order")
 RECEIPTS_KEPT = 1024

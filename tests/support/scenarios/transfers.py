@@ -1,14 +1,14 @@
 """The input: an endless list of transfers in each of three partitions, given by a formula.
 
-Job and verifier share this module and nothing else, so each of them can say what a row is, and neither can see what
-the other makes of it.
+Jobs and their verifiers share this module and nothing else, so each of them can say what a row is, and neither can see
+what the other makes of it.
 """
 
 from __future__ import annotations
 
 from zlib import crc32
 
-PARTITIONS, ACCOUNTS = 3, 7
+PARTITIONS, ACCOUNTS = 3, 5
 
 
 def transfer(partition: int, row: int) -> tuple[str, str, int]:
