@@ -319,10 +319,6 @@ def test_lookups_that_could_find_nothing_other_limits_and_first_rows_of_an_estim
         make(s).topology("t")
 
 
-def test_a_keyless_stream_of_many_sources_of_columns_is_one_group():
-    spout = FixedBatchesSpout([[[1, 2]], [[3, 4]]], ["a", "b"])
-    s = stream(spout).sum_by(None, "b", into=ValueState("b"))
-    assert kept(s.topology("one"), "b") == 6
 
 
 def test_a_plan_says_that_a_lookup_reads_state():

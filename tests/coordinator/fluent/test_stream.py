@@ -139,17 +139,8 @@ def test_splitting_whole_columns_finds_the_words_of_each_line():
     assert left(lines.flat_map(str.split)) == [(word,) for word in "abcde"]
 
 
-def test_rows_are_filtered_and_keys_are_added():
-    def numbers():
-        return rows("number", [[n] for n in range(10)])
-
-    assert left(numbers().filter(lambda number: number > 7)) == [(8,), (9,)]
-    assert left(numbers().filter(lambda number: number > 8).key_by(lambda number: number % 2, "odd")) == [(9, 1)]
 
 
-def test_a_batch_of_which_nothing_is_left_changes_nothing():
-    numbers = rows("number", [[1], [2]], [], [[3]]).filter(lambda number: number > 2)
-    assert kept(numbers.count_by("number", into=HashState("n", field=int)).topology("few"), "n") == {3: 1}
 
 
 def test_one_stream_has_several_outputs_of_one_bolt():

@@ -373,26 +373,6 @@ def test_what_is_no_input_is_refused(sources, told):
         Inputs(**sources())
 
 
-@pytest.mark.redis
-@pytest.mark.chaos
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_run_of_several_inputs_that_is_killed_is_continued_exactly(redis_backend: Backend, tmp_path: Path) -> None:
-    client: Any = redis_backend.client()
-    orders_given, returns_given = range(60_000), range(0, 60_000, 7)
-    (tmp_path / "in").mkdir()
-    rows = "".join(f"{order},c{order % 50},{order % 9}\n" for order in orders_given)
-    (tmp_path / "in" / "orders.csv").write_text("order,customer,cents\n" + rows)
-    (tmp_path / "in" / "returns.jsonl").write_text("".join(f'{{"order": {o}, "cents": 1}}\n' for o in returns_given))
-    page = Path(__file__).parents[3] / "docs" / "sources.md"
-    job = re.search(r"```python\n([^`]*class Balance.*?)```", page.read_text(), re.DOTALL)
-    assert job is not None
-    (tmp_path / "jobs.py").write_text(job[1] + "\n\ndef topology():\n    return builder.build()\n")
-    killed_and_ended(tmp_path, client, "balances", "jobs.py:topology", "--redis", str(redis_backend.url), after=5)
-    sums = Counter({f"c{order % 50}": 0 for order in orders_given})
-    for order in orders_given:
-        sums[f"c{order % 50}"] += order % 9 - (order % 7 == 0)
-    assert {name.decode(): int(cents) for name, cents in client.hgetall("{balances}:cents").items()} == sums
 
 
 NAMES = [f"name {number}" for number in range(40)]

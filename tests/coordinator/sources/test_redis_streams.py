@@ -238,10 +238,6 @@ def test_entries_trimmed_before_they_were_read_are_named_or_counted(cluster, wor
     assert kept(run) == by_content(world.rows[:6] + world.rows[9:])
 
 
-def test_entries_removed_before_the_first_run_are_none_of_its_business(cluster, world):
-    world.add(10)
-    world.client.xtrim(STREAM, maxlen=4, approximate=False)
-    assert kept(read(cluster, world.spout())) == by_content(world.rows[6:])
 
 
 def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_are_skipped(cluster, world):
@@ -312,17 +308,6 @@ def test_a_stream_made_again_is_told_by_what_it_held_beyond_what_was_read(cluste
     assert run.statistics.counters["trimmed_entries"] == 8 + 4
 
 
-def test_a_stream_trimmed_to_nothing_is_skipped_once_and_read_on(cluster, any_world):
-    any_world.add(6)
-    read(cluster, any_world.spout())
-    any_world.add(3)
-    any_world.client.xtrim(STREAM, maxlen=0, approximate=False)
-    any_world.more = {"on_trimmed": "skip"}
-    run = read(cluster, any_world.spout())
-    assert run.statistics.counters["trimmed_entries"] == 3
-    assert run.statistics.committed == 1
-    any_world.add(2)
-    assert kept(read(cluster, any_world.spout())) == by_content(any_world.rows[:6] + any_world.rows[9:])
 
 
 @pytest.mark.parametrize("read_first", [4, 12])
@@ -350,15 +335,6 @@ def test_ids_that_no_higher_one_follows_are_read_and_trimmed(cluster, any_world,
     assert any_world.client.xlen(STREAM) == 0
 
 
-@pytest.mark.parametrize("deleted", [[6], [5, 6], [4, 5, 6], [1, 2, 3, 4, 5, 6]])
-def test_newest_entries_that_were_withdrawn_end_the_input_and_are_no_loss_later(cluster, any_world, deleted):
-    any_world.add(6)
-    any_world.client.xdel(STREAM, *(f"{number}-1" for number in deleted))
-    assert read(cluster, any_world.spout()).statistics.committed <= 2
-    left = [row for row in any_world.rows if row[1] not in deleted]
-    any_world.add(4)
-    any_world.client.xtrim(STREAM, maxlen=4, approximate=False)
-    assert kept(read(cluster, any_world.spout())) == by_content(left + any_world.rows[6:])
 
 
 @pytest.mark.parametrize("trimmed", [0, 5, 6])

@@ -34,39 +34,6 @@ class SlowStore(Store):
 def slow(input="input.txt", topology_id="lines"):
     return _stored_by(SlowStore(), input, topology_id=topology_id)
 """
-ENDLESS = """
-
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-
-
-class Numbers(ITransactionalSpout):
-    output_fields = ("number",)
-
-    def get_coordinator(self, conf, context):
-        return NumbersCoordinator()
-
-    def get_emitter(self, conf, context):
-        return NumbersEmitter()
-
-
-class NumbersCoordinator(SpoutCoordinator):
-    def is_ready(self):
-        return True
-
-    def initialize_transaction(self, txid, previous):
-        return txid
-
-
-class NumbersEmitter(SpoutEmitter):
-    def emit_batch(self, attempt, metadata, collector):
-        collector.emit([metadata])
-
-
-def endless(topology_id="numbers"):
-    builder = TransactionalTopologyBuilder(topology_id, "numbers", Numbers())
-    builder.set_committer_bolt("store", Store()).global_grouping("numbers")
-    return builder.build()
-"""
 RAISING = """
 
 class Raises(Store):
@@ -90,7 +57,7 @@ def looked_at(folder: JobFolder, topology_id: str, txid: int, data_dir: str = ".
 
 @pytest.fixture
 def job(folder: JobFolder) -> JobFolder:
-    folder.write_job(more=SLOW + ENDLESS + RAISING)
+    folder.write_job(more=SLOW + RAISING)
     folder.write("input.txt", "".join(f"line {number}\n" for number in range(LINE_COUNT)))
     return folder
 
@@ -144,14 +111,6 @@ def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
 
 
-def test_a_continuous_run_ends_well_by_a_signal(job: JobFolder) -> None:
-    with started(job, "job_of_lines:endless", "--json") as command:
-        command.await_words("numbers: running")
-        command.await_words(" committed · ")
-        command.process.send_signal(signal.SIGINT)
-        code, output = command.ended()
-    assert code == 0, command.said()
-    assert stored(job, "{numbers}:lines") == {"all": json.loads(output)["last_txid"]}
 
 
 @pytest.mark.nightly

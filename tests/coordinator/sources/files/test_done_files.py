@@ -74,20 +74,6 @@ def done_with(inbox: Path, path: Path, done: Any) -> DoneFiles:
     return DoneFiles(finished, Follow(**place_of(inbox, done)), store, str(inbox))
 
 
-@REMOVING
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_file_that_took_the_name_of_one_that_was_read_is_neither_deleted_nor_moved(inbox, done, is_restarted):
-    path = put(inbox, "m", "m1", "m2")
-    with LocalCluster() as cluster:
-        if is_restarted:
-            crashed(cluster, inbox, done)
-        with (
-            at_point("spout.notifying", lambda: put(inbox, "m", "x1", "x2")),
-            pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
-        ):
-            removing(cluster, inbox, done)
-    assert path.read_text() == "x1\nx2\n"
-    assert files_below(inbox.parent) == [path]
 
 
 @REMOVING
@@ -497,12 +483,6 @@ def test_a_folder_that_was_moved_to_by_an_earlier_version_is_recognised_by_its_f
     assert once(cluster, inbox) == ["a", "b"]
 
 
-def test_places_are_noted_once_and_told_from_notes_of_files() -> None:
-    places = DonePlaces("move", "/in/done")
-    assert places.notes() == {"done:move:/in/done": True}
-    assert places.recall({"done:move:/in/done": True, "/in/a.txt": [1]}) == {"/in/a.txt": [1]}
-    assert places.notes() == {}
-    assert DonePlaces().notes() == {}
 
 
 @pytest.mark.parametrize("ahead_s", [3, 3600])

@@ -306,32 +306,10 @@ def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_f
     assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
 
 
-class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
-    """Notes in its class what it is told."""
-
-    committed: ClassVar[list[int]] = []
-
-    def get_committer(self, conf, context):
-        return Listening()
 
 
-class Listening(SpoutCommitter):
-    def commit(self, attempt):
-        Told.committed.append(attempt.txid)
 
 
-def test_a_refold_tells_the_spout_nothing(redis_backend: Backend):
-    def topology() -> Topology:
-        spout = Told({0: [[word] for word in LINES]}, ["word"], 5)
-        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "words", spout)
-        builder.set_committer_bolt("keep", KeepAll()).global_grouping("words")
-        return builder.build()
-
-    Told.committed.clear()
-    stored = Stored(redis_backend, topology())
-    assert Told.committed == [1, 2, 3]
-    assert stored.verify(topology()).is_sound
-    assert Told.committed == [1, 2, 3]
 
 
 class KeepLate(KeepAll):
