@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import FixedBatchesSpout, LocalCluster, plan, stream
+from coordinator import LocalCluster, plan, stream
 from coordinator.sources import JsonLines
 from state import HashState, HyperLogLogState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
@@ -317,8 +317,6 @@ def test_lookups_that_could_find_nothing_other_limits_and_first_rows_of_an_estim
     s = events().count_by("page", into=HashState("c"))
     with pytest.raises(TopologyError, match=match):
         make(s).topology("t")
-
-
 
 
 def test_a_plan_says_that_a_lookup_reads_state():

@@ -139,10 +139,6 @@ def test_splitting_whole_columns_finds_the_words_of_each_line():
     assert left(lines.flat_map(str.split)) == [(word,) for word in "abcde"]
 
 
-
-
-
-
 def test_one_stream_has_several_outputs_of_one_bolt():
     numbers = rows("number", [[n] for n in range(10)])
     tens = numbers.map(lambda number: number * 10)

@@ -34,6 +34,7 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
 from state.printable import said_by
 from tests.support import faulty_topologies as faulty
+from tests.support.approved import approved
 from tests.support.faulty_topologies import LINES, SEEN_WORDS, CountWords, StoreCounts, words
 
 
@@ -298,39 +299,8 @@ def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
 def test_a_story_tells_the_fewest_faults_that_show_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
     proof = prove(words(faulty.KeepsInClass()), seed=110, keep_hashes=True)
-    assert str(proof) == STORY.format(place=f"{faulty.__file__}:{line_of('class StoreCounts')}")
-
-
-STORY = """\
-words: not proved; 4 transactions, 1 seed
-not proved for another hash seed (the order of sets of strings): keep_hashes was given
-
-repeats 'store': state counts differs: 'x' is None, expected 1; 'y' is None, expected 1; 'z' is None, \
-expected 1 (likely)
-  at {place}
-  the result depends on what was run again: something outlasts an attempt that was given up, or an attempt reads what \
-is not its input
-
-seed 110, with 2 faults left:
-  stage by stage, as on Spark
-  driver 1 starts
-  driver 1 has committed up to 1
-  driver 1 is killed at group.submitting
-  driver 2 starts
-  driver 2 continues after 1
-  driver 2 has committed up to 3
-  driver 2 is killed at group.submitting
-  driver 3 starts
-  driver 3 continues after 3
-  driver 3 has committed up to 4
-  driver 3 ends: done
-again: prove(topology, seeds=1, seed=110, exactly=['kill@group.submitting:1', 'kill@group.submitting:4'], \
-keep_hashes=True)"""
-
-
-def line_of(text: str) -> int:
-    lines = Path(faulty.__file__).read_text().splitlines()
-    return 1 + next(place for place, line in enumerate(lines) if text in line)
+    assert "class StoreCounts" in line_at(proof.mistakes[0].place)
+    approved(str(proof), "proof", PLACE=proof.mistakes[0].place)
 
 
 def test_nothing_of_a_proof_stays_in_this_process() -> None:

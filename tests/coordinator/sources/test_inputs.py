@@ -22,9 +22,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
-from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
-from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
 from tests.support.topologies.components import Gathers, collecting
 
@@ -371,8 +369,6 @@ NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of i
 def test_what_is_no_input_is_refused(sources, told):
     with pytest.raises(TopologyError, match=told):
         Inputs(**sources())
-
-
 
 
 NAMES = [f"name {number}" for number in range(40)]

@@ -238,8 +238,6 @@ def test_entries_trimmed_before_they_were_read_are_named_or_counted(cluster, wor
     assert kept(run) == by_content(world.rows[:6] + world.rows[9:])
 
 
-
-
 def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_are_skipped(cluster, world):
     world.add(6)
     read(cluster, world.spout())
@@ -308,8 +306,6 @@ def test_a_stream_made_again_is_told_by_what_it_held_beyond_what_was_read(cluste
     assert run.statistics.counters["trimmed_entries"] == 8 + 4
 
 
-
-
 @pytest.mark.parametrize("read_first", [4, 12])
 def test_a_stream_that_is_deleted_under_a_run_that_follows_is_named_at_once(cluster, any_world, read_first):
     any_world.add(12)
@@ -333,8 +329,6 @@ def test_ids_that_no_higher_one_follows_are_read_and_trimmed(cluster, any_world,
     run = read(cluster, any_world.spout())
     assert kept(run) == by_content([["p", number] for number in range(len(ids))])
     assert any_world.client.xlen(STREAM) == 0
-
-
 
 
 @pytest.mark.parametrize("trimmed", [0, 5, 6])

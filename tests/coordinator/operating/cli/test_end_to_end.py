@@ -111,8 +111,6 @@ def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
 
 
-
-
 @pytest.mark.nightly
 def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
     given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]

@@ -147,7 +147,11 @@ RUNNING = [
     (
         "run jobs:execute_raises",
         1,
-        ["component 'store', task 0, attempt 1:", "at tuple Tuple(", "ValueError: invalid literal for int() with base 10"],
+        [
+            "component 'store', task 0, attempt 1:",
+            "at tuple Tuple(",
+            "ValueError: invalid literal for int() with base 10",
+        ],
     ),
     ("run jobs:message_draws", 1, ["ValueError: \\x1b[2J\\x1b[31mdone\\rxxx", "more)"]),
     (
@@ -198,14 +202,14 @@ def is_one_sentence(text: str) -> bool:
     return text.count("txbatch: ") == 1 and "Traceback" not in text
 
 
-@pytest.mark.parametrize(("typed", "code", "parts"), COMMAND_LINE)
-def test_a_mistake_of_the_command_line(jobs, capsys, typed, code, parts) -> None:
-    assert said(capsys, typed, code, parts).startswith("Usage: txbatch")
+@pytest.mark.parametrize("mistake", COMMAND_LINE, ids=lambda row: row[0])
+def test_a_mistake_of_the_command_line(jobs, capsys, mistake) -> None:
+    assert said(capsys, *mistake).startswith("Usage: txbatch")
 
 
-@pytest.mark.parametrize(("typed", "code", "parts"), REFUSED)
-def test_a_mistake_that_is_refused_before_anything_is_written(jobs, capsys, typed, code, parts) -> None:
-    assert is_one_sentence(said(capsys, typed, code, parts))
+@pytest.mark.parametrize("mistake", REFUSED, ids=lambda row: row[0])
+def test_a_mistake_that_is_refused_before_anything_is_written(jobs, capsys, mistake) -> None:
+    assert is_one_sentence(said(capsys, *mistake))
     assert not (jobs.path / ".txbatch").exists()
 
 
@@ -231,10 +235,10 @@ def on_local_cluster(topology: Any, request: RunRequest) -> RunStatistics:
         return run.run_until_idle()
 
 
-@pytest.mark.parametrize(("typed", "code", "parts"), RUNNING)
-def test_a_mistake_of_a_job_that_runs(jobs, capsys, monkeypatch, typed, code, parts) -> None:
+@pytest.mark.parametrize("mistake", RUNNING, ids=lambda row: row[0])
+def test_a_mistake_of_a_job_that_runs(jobs, capsys, monkeypatch, mistake) -> None:
     monkeypatch.setattr(run_module, "execute", partial(execute, runner=on_local_cluster))
-    text = said(capsys, typed, code, parts)
+    text = said(capsys, *mistake)
     assert text.count("txbatch: ") == text.count("\ntxbatch: ")
     assert text.count("Traceback (most recent call last)") <= 1, "the user's own, and only where his code raised"
 

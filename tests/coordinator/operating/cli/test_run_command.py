@@ -47,8 +47,6 @@ def job(folder: JobFolder) -> JobFolder:
     return folder
 
 
-
-
 @pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
 def test_json_tells_how_far_a_run_got_that_failed(capsys, has_begun: bool) -> None:
     def fails(topology: Any, request: RunRequest) -> RunStatistics:
@@ -86,16 +84,6 @@ def test_json_has_no_trouble_for_a_signal(capsys: pytest.CaptureFixture[str]) ->
         execute(typed_run(), stopped)
     error = json.loads(capsys.readouterr().out)["error"]
     assert error == {"exit_code": 143, "message": "stopped; run again to continue after the last commit"}
-
-
-
-
-
-
-
-
-
-
 
 
 def test_a_run_without_a_committer_says_that_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,10 +140,6 @@ def test_the_signals_are_given_back(signals: tuple[int, ...]) -> None:
     except StoppedError:
         assert len(signals) == 2
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
-
-
-
-
 
 
 def with_first_wave(size: int) -> RunHistory:

@@ -18,7 +18,7 @@ import pytest
 
 from coordinator import LocalCluster, TransactionalRun
 from coordinator.sources import Follow
-from coordinator.sources.files.done_files import DoneFiles, DonePlaces, FinishedFile, FinishedFiles
+from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file, local_store
 from coordinator.sources.files.stores.file_store import name_in
@@ -72,8 +72,6 @@ def done_with(inbox: Path, path: Path, done: Any) -> DoneFiles:
     with closing(store.open(str(path))) as file:
         finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
     return DoneFiles(finished, Follow(**place_of(inbox, done)), store, str(inbox))
-
-
 
 
 @REMOVING
@@ -481,8 +479,6 @@ def test_a_folder_that_was_moved_to_by_an_earlier_version_is_recognised_by_its_f
     for name in ("a.txt", "b.txt"):
         (inbox / name).rename(inbox / "done" / name)
     assert once(cluster, inbox) == ["a", "b"]
-
-
 
 
 @pytest.mark.parametrize("ahead_s", [3, 3600])

@@ -37,10 +37,6 @@ def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: Loca
     assert drained(run).total() == 8
 
 
-
-
-
-
 def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read_and_needs_its_file(cluster, inbox):
     put(inbox, "m", "m1", "hated")
     Keep.hated = "hated"
@@ -258,8 +254,6 @@ def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the
     drained(run)
     put(inbox, "z", "z1")
     assert finite(adopt=True) == finite(adopt=False) == {"m1": 1, "m2": 1, "a1": 1, "z1": 1}
-
-
 
 
 def test_a_list_of_done_files_that_cannot_be_written_is_a_sentence(cluster: LocalCluster, inbox: Path) -> None:

@@ -17,9 +17,9 @@ from coordinator import LocalCluster, TransactionalRun
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.rotation import is_related
 from coordinator.sources.files.stores import input_file
-from state import SourceError, UserCodeError
+from state import SourceError
 from tests.support.sources.addresses import Address
-from tests.support.sources.growing_folder import Keep, drained, idle_lines, settled, submit
+from tests.support.sources.growing_folder import drained, idle_lines, settled, submit
 
 Change = Callable[[Path], Any]
 LONG = [f"line {number} of a log that is long enough to be known again by its content" for number in range(20)]
@@ -120,12 +120,6 @@ def test_a_file_that_gets_another_name_is_not_read_again(cluster, inbox, rotate,
     assert started(cluster, inbox).state("lines") == [*LONG, "new"], "the names that files have now are stored"
 
 
-
-
-
-
-
-
 @pytest.mark.parametrize("count", [5, 25], ids=["shorter", "longer"])
 def test_a_log_that_is_cut_off_and_written_again_while_it_is_read_stops_the_run(cluster, tmp_path, count) -> None:
     write(tmp_path / "app.log", *LONG)
@@ -138,10 +132,6 @@ def test_a_log_that_is_cut_off_and_written_again_while_it_is_read_stops_the_run(
     run.close()
     run = started(cluster, tmp_path)
     assert sorted(run.state("lines")) == sorted(LONG + newer)
-
-
-
-
 
 
 @pytest.mark.parametrize("between_runs", [False, True])
@@ -157,8 +147,6 @@ def test_what_is_appended_to_a_quiet_file_is_read_once_it_is_quiet_again(cluster
         run.run_until_idle()
     assert run.state("lines") == ["a", "b", "c", "d"]
     assert run.state("numbers") == [1, 2, 3, 4]
-
-
 
 
 def renamed_copied_and_cut_off(path: Path, renamed: str, copy: str, *appended: str) -> None:

@@ -170,6 +170,13 @@ def test_every_line_arrives_once_whatever_becomes_of_its_file(tmp_path: Path, se
     assert not missing or errors
 
 
+@pytest.mark.parametrize("seed", PLAYED)
+def test_no_run_stops_for_names_that_logs_get(tmp_path: Path, seed: int) -> None:
+    Keep.hated = ""
+    found, logs, errors = play(tmp_path, seed, [each for each in FOLLOWED if each != Logs.copy_and_cut_off])
+    assert (errors, found) == ([], Counter(logs.owed))
+
+
 @pytest.mark.parametrize("changes", [FOLLOWED, NAMED], ids=["followed", "named"])
 @pytest.mark.parametrize("prefix", ["", "file://"], ids=["path", "address"])
 @pytest.mark.parametrize("seed", PLAYED)

@@ -341,18 +341,6 @@ def test_bad_lines_are_skipped_and_counted_or_their_wrong_bytes_replaced(folder,
     assert all_lines(replaced) == ["good", "b\ufffdd", "\ufffd", "good €", "\ufffd"]
 
 
-
-
-
-
-
-
-
-
-
-
-
-
 MISSING = (
     "is missing; it was there when the input was listed. Either it was moved or deleted (txbatch only reads its input, "
     "so something else did this), or this machine does not see the folder of the one that listed it: put the file back "

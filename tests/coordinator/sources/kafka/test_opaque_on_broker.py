@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
 from state import SourceError, TransactionAttempt
@@ -117,8 +116,6 @@ def test_partitions_of_one_task_are_of_one_topic(broker, make_topic):
     emitter.emit_partition_batch(TransactionAttempt(2, 1), Rows(), 0, ["another", 0])
     with pytest.raises(SourceError, match="its id was another and is"):
         emitter.emit_partition_batch(TransactionAttempt(2, 1), Rows(), 1, [topic_id, 0])
-
-
 
 
 @pytest.mark.parametrize(

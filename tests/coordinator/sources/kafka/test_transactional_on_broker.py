@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import NewPartitions
 
 from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
@@ -25,7 +24,6 @@ from tests.support.kafka.messages import (
     resumed_coordinator,
     run_to_end,
 )
-from tests.support.sources.reading import standing
 
 pytestmark = pytest.mark.kafka
 PATIENCE_S = 20.0
@@ -34,10 +32,6 @@ PATIENCE_S = 20.0
 def only_range(metadata):
     (part,) = OffsetCut.from_plain(metadata).ranges.values()
     return part
-
-
-
-
 
 
 def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic):
@@ -59,8 +53,6 @@ def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic
         metadata = OffsetCut(whole["kafka_topic_id"], {0: OffsetRange(first, after)}).to_plain()
         expected = [value for offset, value in sorted(by_offset.items()) if first <= offset < after]
         assert [value for value, _ in emitted_rows(spout, metadata)] == expected
-
-
 
 
 def test_aborted_messages_and_markers_are_in_no_batch_and_stop_none(broker, make_topic):
@@ -144,8 +136,6 @@ def test_a_compacted_range_is_read_to_its_end_whatever_is_left_of_it(broker, mak
     assert all(b"later" not in batch for batch in found)
 
 
-
-
 def test_offsets_gone_before_they_were_cut_stop_the_run_or_are_counted_as_the_user_says(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 30))
@@ -181,8 +171,6 @@ def test_a_topic_deleted_and_made_again_is_named_by_driver_and_executor(broker, 
         emitted(spout, cut)
 
 
-
-
 def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
     topic = make_topic(2)
     now_s = int(time.time())  # retention would delete what is much older
@@ -202,8 +190,6 @@ def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
         read({0: 99})
     with pytest.raises(SourceError, match="start names partition 7"):
         read({7: 0})
-
-
 
 
 def test_origin_fields_say_where_a_tuple_is_from(broker, make_topic):
@@ -247,8 +233,6 @@ def test_bytes_of_a_transaction_stay_near_their_bound(broker, make_topic):
     cuts = cut_all(spout)
     assert [only_range(cut).count for cut in cuts] == [10] * 5
     assert resumed_coordinator(spout).estimated_bytes(cuts[0]) == 0  # nothing was sampled by that one
-
-
 
 
 def test_a_consumer_group_is_told_what_is_durable(broker, make_topic):

@@ -53,7 +53,9 @@ class TestOnAServer:
 
     @pytest.mark.usefixtures("utc")
     def test_a_transaction_is_shown_whole_and_as_json(self, url: str, output) -> None:
-        commands = [f"inspect words {txid} --redis {url}" for txid in (1, 2, 3, 4)] + [f"inspect words 1 --redis {url} --json"]
+        commands = [f"inspect words {txid} --redis {url}" for txid in (1, 2, 3, 4)] + [
+            f"inspect words 1 --redis {url} --json"
+        ]
         approved("\n".join(f"$ txbatch {each}\n{output(each)}" for each in commands), "inspect", URL=url)
 
     def test_an_unknown_topology(self, url: str, complaint) -> None:
