@@ -1,9 +1,12 @@
-"""Reads drawings back: where their texts and shapes are."""
+"""Reads views and drawings back: what they say, and where texts and shapes are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree
 
 from coordinator.operating.ui.svg_charts import CHARACTER, LABEL_HEIGHT
@@ -55,3 +58,19 @@ def outside(drawing: str) -> list[str]:
         for label in labels_of(drawing)
         if label.left < -0.01 or label.right > width + 0.01 or label.top < -0.01 or label.bottom > height + 0.01
     ]
+
+
+def told(view: Any, indent: str = "") -> Iterator[str]:
+    """A view as lines of text: its fields that are not empty, and of drawings the words in them."""
+    for field in fields(view):
+        value = getattr(view, field.name)
+        if is_dataclass(value):
+            yield f"{indent}{field.name}:"
+            yield from told(value, f"{indent}  ")
+        elif isinstance(value, tuple) and any(map(is_dataclass, value)):
+            for number, each in enumerate(value):
+                yield f"{indent}{field.name} {number}:"
+                yield from told(each, f"{indent}  ")
+        elif value not in ("", (), None, False):
+            words = " ".join(re.sub("<[^>]*>", " ", str(value)).split()) if str(value).startswith("<") else value
+            yield f"{indent}{field.name}: {words!s}"
