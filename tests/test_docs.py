@@ -78,13 +78,11 @@ def test_no_block_imports_what_is_not_installed(document):
 
 
 @pytest.mark.usefixtures("saved_word_count")
-def test_every_block_on_testing_topologies_runs():
-    assert run_blocks("docs/testing.md", "testing_guide") > 3
-
-
-@pytest.mark.usefixtures("saved_word_count")
-def test_the_block_on_proving_topologies_runs():
-    assert run_blocks("docs/proving.md", "proving_guide") == 1
+@pytest.mark.parametrize(
+    ("page", "count"), [("testing", 4), ("proving", 1), ("state", 4), ("short-form", 8), ("dead-letters", 3)]
+)
+def test_every_block_of_a_page_runs(page, count):
+    assert run_blocks(f"docs/{page}.md", f"{page}_guide".replace("-", "_")) == count
 
 
 def start_in_process(topology, **_where):
@@ -105,18 +103,6 @@ def start_in_process(topology, **_where):
 def test_every_block_on_notebooks_runs(monkeypatch):
     monkeypatch.setattr("coordinator.start", start_in_process)
     assert run_blocks("docs/notebook.md", "notebook_guide") == 6
-
-
-def test_every_block_on_state_runs():
-    assert run_blocks("docs/state.md", "state_guide") == 4
-
-
-def test_every_block_on_the_short_form_runs():
-    assert run_blocks("docs/short-form.md", "short_form_guide") == 8
-
-
-def test_every_block_on_dead_letters_runs():
-    assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 3
 
 
 @pytest.mark.redis
