@@ -79,10 +79,11 @@ def test_no_block_imports_what_is_not_installed(document):
 
 @pytest.mark.usefixtures("saved_word_count")
 @pytest.mark.parametrize(
-    ("page", "count"), [("testing", 4), ("proving", 1), ("state", 4), ("short-form", 8), ("dead-letters", 3)]
+    ("page", "count"),
+    [("testing.md", 8), ("proving.md", 1), ("state.md", 4), ("short-form.md", 8), ("dead-letters.md", 3)],
 )
 def test_every_block_of_a_page_runs(page, count):
-    assert run_blocks(f"docs/{page}.md", f"{page}_guide".replace("-", "_")) == count
+    assert run_blocks(f"docs/{page}", "guide") == count
 
 
 def start_in_process(topology, **_where):
