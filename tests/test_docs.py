@@ -228,29 +228,6 @@ def test_a_test_that_only_the_night_runs_is_found(tmp_path):
     assert golden_cases.only_nightly(path) == {"test_a"}
 
 
-def test_a_marker_counts_on_a_test_on_a_class_and_on_a_module(tmp_path):
-    (tmp_path / "test_whole.py").write_text(
-        'pytestmark = [pytest.mark.slow, pytest.mark.case(id="G1")]\n'
-        "def helper(): ...\n"
-        "def test_first(): ...\n"
-        '@pytest.mark.case(id="P-02")\n'
-        "def test_second(): ...\n"
-    )
-    (tmp_path / "room").mkdir()
-    (tmp_path / "room" / "test_parts.py").write_text(
-        '@pytest.mark.case(id="G1")\n'
-        "class TestThings:\n"
-        '    @pytest.mark.case(id="P-02")\n'
-        '    @pytest.mark.case(id="G3")\n'
-        "    def test_one(self): ...\n"
-    )
-    assert golden_cases.cited(tmp_path) == {
-        "G1": {"test_whole.py": ["test_first", "test_second"], "room/test_parts.py": ["TestThings"]},
-        "P-02": {"test_whole.py": ["test_second"], "room/test_parts.py": ["test_one"]},
-        "G3": {"room/test_parts.py": ["test_one"]},
-    }
-
-
 def test_what_is_said_not_to_be_here_is_not():
     assert NOT_HERE & ours() == set()
     assert set(names_in(read("docs/coming-from/storm.md").partition("## Not here")[2])) >= NOT_HERE

@@ -15,7 +15,6 @@ import pytest
 
 from tests.support.documents import anchors
 from tools.site_hooks import (
-    GitHubSlugs,
     document_of,
     for_the_site,
     page_of,
@@ -125,17 +124,6 @@ def test_source_files_are_shown_and_not_searched(built: Path, pages: dict[str, L
     assert [location for location in found if location.startswith("source/")] == []
 
 
-def test_a_link_keeps_its_meaning_on_the_site() -> None:
-    text = "[a](docs/operations.md#what-a-tuple-may-carry) [b](examples/word_count.py) [c](#state) [d](https://semver.org/)"
-    assert for_the_site(text, "README.md") == (
-        "[a](operations.md#what-a-tuple-may-carry) [b](source/examples/word_count.py.md) [c](#state) [d](https://semver.org/)"
-    )
-    assert for_the_site("[w](../../state/commits/write_set.py)", "docs/model/README.md") == (
-        "[w](../source/state/commits/write_set.py.md)"
-    )
-    assert for_the_site("[r](../README.md#state)", "docs/storm.md") == "[r](index.md#state)"
-
-
 def test_what_is_fenced_is_left_alone() -> None:
     text = "[a](../README.md)\n```python\nfirst[0](../README.md)\n```\n[b](../README.md)\n"
     assert for_the_site(text, "docs/storm.md") == (
@@ -147,13 +135,6 @@ def test_what_is_fenced_is_left_alone() -> None:
 @pytest.mark.parametrize("document", ["README.md", "benchmarks/README.md", "docs/state.md", "docs/model/README.md"])
 def test_the_document_of_a_page_is_found_again(document: str) -> None:
     assert document_of(page_of(document)) == document
-
-
-def test_a_heading_that_is_repeated_gets_a_number_on_each_page_alone() -> None:
-    slugs = GitHubSlugs()
-    assert [slugs(heading, "-") for heading in ("`run`", "Run", "What is a tx?")] == ["run", "run-1", "what-is-a-tx"]
-    slugs.next_page()
-    assert slugs("Run", "-") == "run"
 
 
 def test_a_source_page_shows_the_file() -> None:
