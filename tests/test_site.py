@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.documents import anchors
 from tools.site_hooks import (
+    GitHubSlugs,
     document_of,
     for_the_site,
     page_of,
@@ -135,6 +136,13 @@ def test_what_is_fenced_is_left_alone() -> None:
 @pytest.mark.parametrize("document", ["README.md", "benchmarks/README.md", "docs/state.md", "docs/model/README.md"])
 def test_the_document_of_a_page_is_found_again(document: str) -> None:
     assert document_of(page_of(document)) == document
+
+
+def test_a_heading_that_is_repeated_gets_a_number_on_each_page_alone() -> None:
+    slugs = GitHubSlugs()
+    assert [slugs(heading, "-") for heading in ("`run`", "Run", "What is a tx?")] == ["run", "run-1", "what-is-a-tx"]
+    slugs.next_page()
+    assert slugs("Run", "-") == "run"
 
 
 def test_a_source_page_shows_the_file() -> None:
