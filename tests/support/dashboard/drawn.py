@@ -60,17 +60,18 @@ def outside(drawing: str) -> list[str]:
     ]
 
 
-def told(view: Any, indent: str = "") -> Iterator[str]:
+def told(view: Any) -> Iterator[str]:
     """A view as lines of text: its fields that are not empty, and of drawings the words in them."""
-    for field in fields(view):
-        value = getattr(view, field.name)
-        if is_dataclass(value):
-            yield f"{indent}{field.name}:"
-            yield from told(value, f"{indent}  ")
-        elif isinstance(value, tuple) and any(map(is_dataclass, value)):
-            for number, each in enumerate(value):
-                yield f"{indent}{field.name} {number}:"
-                yield from told(each, f"{indent}  ")
-        elif value not in ("", (), None, False):
-            words = " ".join(re.sub("<[^>]*>", " ", str(value)).split()) if str(value).startswith("<") else value
-            yield f"{indent}{field.name}: {words!s}"
+    for name, value in _said(view):
+        yield from (f"{name}: {_short(each)}" for each in (value if isinstance(value, tuple) else [value]))
+
+
+def _said(view: Any) -> Iterator[tuple[str, Any]]:
+    found = ((field.name, getattr(view, field.name)) for field in fields(view))
+    return ((name, value) for name, value in found if value not in ("", (), None, False))
+
+
+def _short(value: Any) -> str:
+    if is_dataclass(value):
+        return ", ".join(f"{name} {_short(each)}" for name, each in _said(value))
+    return " ".join(re.sub("<[^>]*>", " ", value).split()) if str(value).startswith("<svg") else str(value)
