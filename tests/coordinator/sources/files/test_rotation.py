@@ -120,6 +120,13 @@ def test_a_file_that_gets_another_name_is_not_read_again(cluster, inbox, rotate,
     assert started(cluster, inbox).state("lines") == [*LONG, "new"], "the names that files have now are stored"
 
 
+def test_a_file_that_is_packed_is_read_to_its_end(cluster, tmp_path) -> None:
+    write(tmp_path / "app.log", *LONG)
+    in_the_middle(cluster, tmp_path).close()
+    pack(tmp_path)
+    assert started(cluster, tmp_path).state("lines") == LONG
+
+
 @pytest.mark.parametrize("count", [5, 25], ids=["shorter", "longer"])
 def test_a_log_that_is_cut_off_and_written_again_while_it_is_read_stops_the_run(cluster, tmp_path, count) -> None:
     write(tmp_path / "app.log", *LONG)
