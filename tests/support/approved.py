@@ -6,7 +6,12 @@ After a change that is meant, `TXBATCH_APPROVE=1 pytest FILE` writes them anew; 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "approved"
 
@@ -21,3 +26,15 @@ def approved(text: str, name: str, **varying: object) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8"), f"what {file} says has changed; TXBATCH_APPROVE=1 takes it over"
+
+
+def refusals(cases: Mapping[str, Callable[[], Any]], *errors: type[Exception]) -> str:
+    """What each case is refused with, without tracebacks, lines and ids, which other changes would change."""
+    said = []
+    for name, case in cases.items():
+        with pytest.raises(errors) as refused:
+            case()
+        text = re.sub(r"Traceback \(most recent call last\):\n(?:  .*\n)*", "", str(refused.value))
+        text = re.sub(r"(attempt \d+):[0-9a-f]{16}", r"\1", text)
+        said.append(f"== {name}\n" + re.sub(r"[^\s'(]*/(\w+\.py):\d+", r"\1", text))
+    return "\n".join(said)
