@@ -23,7 +23,7 @@ from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file, local_store
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
-from state import SourceError, TopologyError, TransactionError, UserCodeError
+from state import SourceError, TopologyError, UserCodeError
 from state.redis_owner.store import RedisStore
 from tests.support.runs.quarantine_world import QuarantineWorld
 from tests.support.sources.addresses import Address
@@ -388,18 +388,6 @@ def test_markers_go_with_their_files(cluster: LocalCluster, inbox: Path) -> None
     run.run_until_idle()
     assert list(inbox.iterdir()) == []
     assert drained(run) == {"m1": 1}
-
-
-def test_a_done_file_that_has_grown_is_not_deleted(cluster: LocalCluster, inbox: Path) -> None:
-    path = put(inbox, "m", "m1", "m2")
-    run = submit(cluster, inbox, done="delete")
-    while not run.statistics.active:
-        run.tick()
-    with path.open("a", encoding="utf-8") as file:
-        file.write("m3\n")
-    with pytest.raises(TransactionError, match=r"had 6 bytes when it was complete, was read and committed, and has 9"):
-        run.run_until_idle()
-    assert path.exists()
 
 
 def once(cluster: LocalCluster, inbox: Any, **follow: Any) -> list[str]:
