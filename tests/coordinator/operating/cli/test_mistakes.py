@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from coordinator.operating.cli.commands import run as run_module
 from coordinator.operating.cli.run_command import execute
@@ -22,6 +23,7 @@ from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.planning.task_wirings import SPEC_LIMIT_BYTES
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.redis_owner import slot as redis_slot
+from tests.conftest import redis_program, running_server
 from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import JobFolder
 
@@ -224,6 +226,23 @@ def test_a_server_that_is_silent(jobs: JobFolder, capsys, monkeypatch: pytest.Mo
     monkeypatch.setattr("state.redis_client.connection.CONNECT_TIMEOUT_S", 0.3)
     silent = "run jobs:sound --redis redis://127.0.0.1:1"
     assert is_one_sentence(said(capsys, silent, 4, ["did not answer for", "start it or check"]))
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("command", [("run", "jobs:sound"), ("status", "job"), ("drop", "job", "--yes")])
+def test_a_wrong_password_is_refused_and_not_repeated(jobs, capsys, monkeypatch, command) -> None:
+    with running_server(redis_program()) as url:
+        with redis.Redis.from_url(url) as client:
+            client.config_set("requirepass", "right-secret")
+        wrong = url.replace("unix://", "unix://:wrong-secret@")
+        assert txbatch(*command, "--redis", wrong, "--debug") == 4
+        shown = capsys.readouterr()
+        monkeypatch.setenv("TXBATCH_REDIS_URL", wrong)
+        assert txbatch(*command) == 4
+        again = capsys.readouterr()
+    assert f"server {url} refused the user name or password; check both in the URL" in shown.err
+    assert f"server {url} refused the user name or password; check both in the URL" in again.err
+    assert "-secret" not in shown.out + shown.err + again.out + again.err
 
 
 def on_local_cluster(topology: Any, request: RunRequest) -> RunStatistics:
