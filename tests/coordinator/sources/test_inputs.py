@@ -23,6 +23,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
+from tests.support.approved import approved, refusals
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
 from tests.support.topologies.components import Gathers, collecting
 
@@ -346,29 +347,23 @@ class OwnCommitter(MemoryTransactionalSpout, ICommitterTransactionalSpout):
 
 
 ONE = FixedBatchesSpout([], ["x"])
-ENDLESS = r"input 'a' is first\(\.\.\.\), and has no end after which the others"
-NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of its"
+ENDLESS = {
+    "followed": TextFiles("/nowhere/*", follow=True),
+    "followed by names": TextFiles("/nowhere/*", follow=Follow(complete="rename")),
+    "a stream": RedisStreams("s", fields=["a"], url="redis://localhost"),
+}
+REFUSED = {
+    "no source": Inputs,
+    "inputs of inputs": lambda: Inputs(inner=Inputs(a=ONE)),
+    "no spout": lambda: Inputs(rows=Counter()),
+    "an opaque spout": lambda: Inputs(rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)),
+    "a committer of its own": lambda: Inputs(rows=OwnCommitter([[["a"]]], ["a"], 1)),
+    **{f"first, and {name}": lambda spout=spout: Inputs(a=first(spout), b=ONE) for name, spout in ENDLESS.items()},
+}
 
 
-@pytest.mark.parametrize(
-    ("sources", "told"),
-    [
-        (dict, "Inputs has no source"),
-        (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' is an Inputs with several sources"),
-        (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is not a transactional spout"),
-        (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
-        (lambda: {"a": first(TextFiles("/nowhere/*", follow=True)), "b": ONE}, ENDLESS),
-        (lambda: {"a": first(TextFiles("/nowhere/*", follow=Follow(complete="rename"))), "b": ONE}, ENDLESS),
-        (lambda: {"a": first(RedisStreams("s", fields=["a"], url="redis://localhost")), "b": ONE}, ENDLESS),
-        (
-            lambda: {"rows": OwnCommitter([[["a"]]], ["a"], 1)},
-            "'rows' is a OwnCommitter, whose committer is your own; give it a topology",
-        ),
-    ],
-)
-def test_what_is_no_input_is_refused(sources, told):
-    with pytest.raises(TopologyError, match=told):
-        Inputs(**sources())
+def test_what_is_no_input_is_refused():
+    approved(refusals(REFUSED, TopologyError), "inputs-arguments")
 
 
 NAMES = [f"name {number}" for number in range(40)]
