@@ -88,13 +88,14 @@ REFUSED = {
     "a column twice": lambda: CsvFields(["a", "a"]),
     "a field that is no column": lambda: CsvFields(["a"], ["b"]),
     "an unknown dialect": lambda: CsvDialect("klingon"),
-    "a delimiter of two": lambda: CsvDialect(delimiter=";;"),
     "quoting that gives types": lambda: CsvDialect(quoting=csv.QUOTE_NONNUMERIC),
 }
 
 
 def test_what_cannot_be_read_is_refused_when_the_topology_is_built() -> None:
     approved(refusals(REFUSED, TopologyError), "csv-arguments")
+    with pytest.raises(TopologyError, match="is refused by csv: "):  # in words that differ between versions of Python
+        CsvDialect(delimiter=";;")
 
 
 def test_rows_that_end_as_the_csv_module_writes_them_are_made_columns_of() -> None:
