@@ -7,6 +7,7 @@ import pickle
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +27,7 @@ from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES, not_text
 from state import FailedException, SourceError, TopologyError, TransactionAttempt
 from state.codec import pack_exact, unpack
+from tests.support.approved import approved, refusals
 from tests.support.sources.reading import context, cut, read, rows_of, standing
 from tests.support.sources.recorder import Recorder
 
@@ -554,26 +556,16 @@ def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkey
     assert all_lines(arrived) == ["1"] * 200
 
 
-NO_COUNT = "lines_per_batch={!r} of TextFiles has to be a whole number of at least 1"
-NO_LIST = "pattern={!r} of TextFiles is neither a path or glob nor a list of these"
-NO_GLOB = "pattern {!r} of TextFiles is not a path or glob: give a text such as 'logs/*.txt'"
-NO_POLICY = (
-    "encoding_errors={!r} of TextFiles is unknown; take 'strict' or 'replace', and on_bad_record='fail', 'skip' or "
-    "'dead_letter' for lines that are not UTF-8"
-)
-REFUSALS: list[tuple[Callable[[Any], Any], list[Any], str]] = [
-    (lambda given: TextFiles("*", given), [0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None], NO_COUNT),
-    (lambda given: TextFiles("*", encoding_errors=given), ["ignore"], NO_POLICY),
-    (TextFiles, [None, 3, [], {"*.txt"}], NO_LIST),
-    (lambda given: TextFiles([given]), ["", "a\0b", 3, b"a"], NO_GLOB),
-]
+REFUSED = {
+    **{
+        f"lines_per_batch {given!r}": partial(TextFiles, "*", given)
+        for given in (0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None)
+    },
+    "encoding_errors": partial(TextFiles, "*", encoding_errors="ignore"),
+    **{f"pattern {given!r}": partial(TextFiles, given) for given in (None, 3, [], {"*.txt"})},
+    **{f"a pattern {given!r} of several": partial(TextFiles, [given]) for given in ("", "a\0b", 3, b"a")},
+}
 
 
-@pytest.mark.parametrize(
-    ("make", "given", "message"), [(make, each, message) for make, given, message in REFUSALS for each in given]
-)
-def test_what_is_no_batch_size_policy_or_pattern_is_refused(folder, make, given, message):
-    write(folder, b"1\n")
-    with pytest.raises(TopologyError) as caught:
-        make(given)
-    assert str(caught.value) == message.format(given)
+def test_what_is_no_batch_size_policy_or_pattern_is_refused():
+    approved(refusals(REFUSED, TopologyError), "text-files-arguments")
