@@ -65,7 +65,7 @@ def test_every_quiet_file_is_complete_at_last(looks: list[dict[str, int]], quiet
     assert complete(watch, 200, **last) == sorted(f"/{name}" for name in last)
 
 
-MEANINGLESS = {
+MEANINGLESS: dict[str, Any] = {
     "complete": "soon",
     "done": "burn",
     "quiet_s": -1,
@@ -78,7 +78,5 @@ MEANINGLESS = {
 
 
 def test_options_that_mean_nothing_are_refused() -> None:
-    cases: dict[str, Any] = {
-        name: partial(Follow, **{name.partition(" ")[0]: given}) for name, given in MEANINGLESS.items()
-    }
+    cases = {name: partial(Follow, **{name.partition(" ")[0]: given}) for name, given in MEANINGLESS.items()}
     approved(refusals(cases, TopologyError), "follow-arguments")

@@ -73,7 +73,7 @@ def topic(**given: Any) -> Any:
 
 
 KINDS = (KafkaTransactionalSpout, KafkaOpaqueSpout, KafkaSpout)
-SERVERS = ("", "  ", "user:pw@h:1", None, "kafka://h:1", "SSL://h:1,http://h:2")
+SERVERS: tuple[Any, ...] = ("", "  ", "user:pw@h:1", None, "kafka://h:1", "SSL://h:1,http://h:2")
 REFUSED: dict[str, Callable[[], Any]] = {
     **{f"option {name}": partial(ClientSettings, "h:1", {name: "x"}) for name in [*OURS, "isolation.level"]},
     **{f"servers {servers!r}": partial(ClientSettings, servers, {}) for servers in SERVERS},
