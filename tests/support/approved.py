@@ -20,7 +20,7 @@ def approved(text: str, name: str, **varying: object) -> None:
     """Fails unless a text is the approved one; `varying` names what differs from run to run: NAME stands for it."""
     for word, found in varying.items():
         text = text.replace(str(found), word)
-    text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    text = "".join(f"{line.rstrip(' ')}\n" for line in text.removesuffix("\n").split("\n"))
     file = FOLDER / f"{name}.txt"
     if os.environ.get("TXBATCH_APPROVE") and os.environ.get("CI", "").lower() != "true":
         file.parent.mkdir(exist_ok=True)
