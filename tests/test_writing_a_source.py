@@ -167,5 +167,5 @@ def test_a_source_may_connect_and_a_bolt_may_not_when_it_is_proved(guide, tmp_pa
 
 
 def test_the_inbox_is_refused_among_several_inputs_since_it_goes_by_numbers_of_transactions(guide, tmp_path):
-    with pytest.raises(TopologyError, match="input 'mail' is a Inbox, whose committer is your own; give it a topology"):
+    with pytest.raises(TopologyError, match="input 'mail' is a Inbox, which has a committer of your own"):
         Inputs(mail=inbox(guide, tmp_path))

@@ -28,7 +28,7 @@ from tests.simulation.simulation import Simulation
 from tests.simulation.workload import SPOUTS, TOPOLOGY_ID
 
 HOME = Keys(TOPOLOGY_ID)
-APART = ("restore home and all shards from one backup", "another life of the topology")
+APART = ("restore home and all shards from one backup", "does not belong to the topology as it is in its home slot")
 """What runs say that cannot go on with what the servers hold."""
 LOSSES = (
     *("server.goes_back", "server.comes_back_empty", "server.is_restored", "server.tears_a_write", "server.moves"),

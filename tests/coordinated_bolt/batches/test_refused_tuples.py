@@ -100,7 +100,7 @@ def test_a_letter_may_be_as_large_as_the_limit_and_no_larger() -> None:
         small.add(tup, "no")
     assert str(caught.value) == (
         f"a dead letter of component 'bolt' has {size} bytes, more than the limit of {size - 1}; raise it with "
-        f"builder.set_dead_letters(letter_bytes={2 * size}), or refuse a smaller tuple, which says where the record is"
+        f"builder.set_dead_letters(letter_bytes={2 * size}), or refuse a smaller tuple that says where the record is"
     )
 
 

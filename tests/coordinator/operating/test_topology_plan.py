@@ -10,8 +10,8 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
-from tests.support.scenarios.transfer_spouts import PartitionedSpout
 from tests.support.approved import approved
+from tests.support.scenarios.transfer_spouts import PartitionedSpout
 from tests.support.topologies.components import Commit, Count, Lines, Pass, build
 from tests.support.topologies.example_topologies import EXAMPLES
 from tests.support.topologies.plain_components import Identity

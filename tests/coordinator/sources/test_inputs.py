@@ -481,7 +481,7 @@ def test_what_one_input_takes_away_no_other_may_read(tmp_path: Path, monkeypatch
     (tmp_path / "link").symlink_to("in")
     for named in ({"a": one(), "b": other()}, {"b": other(), "a": one()}):
         with pytest.raises(
-            TopologyError, match=r"inputs '.' and '.' meet in .*, and of 'a' .*: what 'b' has not|of 'b' done"
+            TopologyError, match=r"inputs '.' and '.' both read .*, and for 'a' .*: 'b' may not have|for 'b' done"
         ):
             Inputs(**named)
 

@@ -113,7 +113,10 @@ class TestDeclaration:
             (lambda: HashState("a").per("a b"), "part name of state 'a' 'a b' is not a valid name"),
             (lambda: HashState("a").per("day", float), "day of state 'a' is declared as 'float'; use one of str, int,"),
             (lambda: HashState("a").prefetch("b").per("day"), "state 'a' has parts and prefetches"),
-            (lambda: HashState("txbatch").per("day"), "'txbatch' cannot have parts: such keys are txbatch's own"),
+            (
+                lambda: HashState("txbatch").per("day"),
+                "cannot have parts: keys of that form belong to txbatch",
+            ),
             (lambda: HashState("a").per("day", expire_at=90), "expire_at of state 'a' is 90; give a function of the"),  # type: ignore[arg-type]
         ],
     )

@@ -245,7 +245,7 @@ def test_a_shard_of_another_life_is_named():
     """Home was dropped without its shards, and started again."""
     world = after_run()
     world.servers[0].memory.execute_command("HSET", HOME.control, "generation", "c" * 32)
-    with pytest.raises(StateRefusedError, match="another life of the topology"):
+    with pytest.raises(StateRefusedError, match="does not belong to the topology as it is in its home slot"):
         acquire(world.store(), "c" * 32)
 
 

@@ -26,7 +26,7 @@ def over(topology: Topology, shard_count: int) -> Topology:
 
 
 class Sharded:
-    """The topology of `typed_states` over shards, or another one; `url` is for runs that need their server's address."""
+    """The topology of `typed_states` over shards, or another one; `url` is their server's, for runs that need it."""
 
     def __init__(
         self, client: Any, shard_count: int = 3, topology_id: str = TOPOLOGY_ID, url: str | None = None

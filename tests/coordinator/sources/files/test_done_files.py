@@ -329,7 +329,7 @@ def test_a_full_disk_tears_no_line_for_good(cluster: LocalCluster, inbox: Path, 
     follow: dict[str, Any] = {"done": "list", "done_path": str(listed), "lines_per_batch": 1}
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(paths[0]) + 9, limits[1]))
-        with pytest.raises(SourceError, match=r"of files that are done cannot be written: File too large"):
+        with pytest.raises(SourceError, match=r"the list of finished files, .*, cannot be written: File too large"):
             settled(cluster, inbox, **follow)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -259,7 +259,7 @@ def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the
 def test_a_list_of_done_files_that_cannot_be_written_is_a_sentence(cluster: LocalCluster, inbox: Path) -> None:
     for number, path in enumerate((inbox / "nowhere" / "list", inbox)):
         put(inbox, f"m{number}", "m1")
-        with pytest.raises(SourceError, match=r"list '.*' of files that are done cannot be written: .*; give"):
+        with pytest.raises(SourceError, match=r"the list of finished files, '.*', cannot be written: .*; let"):
             submit(cluster, inbox, done="list", done_path=str(path)).run_until_idle()
 
 

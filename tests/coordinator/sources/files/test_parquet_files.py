@@ -256,7 +256,7 @@ def test_rows_that_pyarrow_leaves_out_are_missed(tmp_path, monkeypatch):
     source = ParquetFiles(write(tmp_path / "a.parquet", n=[1, 2, 3]), ["n"])
     whole = pyarrow.parquet.ParquetFile.read_row_group
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read_row_group", lambda *a, **k: whole(*a, **k).slice(1))
-    with pytest.raises(SourceError, match=r"cannot be read: pyarrow finds 2 rows in it, its footer 3; "):
+    with pytest.raises(SourceError, match="pyarrow found 2 rows in the group, but its footer says 3; "):
         rows_of(source)
 
 

@@ -67,7 +67,7 @@ WIDE = ["utf-16", "utf-7", "gbk", "shift_jis", "euc-jp", "cp037", "rot13", "hex"
 def test_an_encoding_whose_lines_cannot_be_told_is_refused(tmp_path: Path, encoding: Any) -> None:
     (tmp_path / "a.txt").write_text("a\n")
     for make in (TextFiles, lambda path, **more: CsvFiles(path, ["a"], **more)):
-        with pytest.raises(TopologyError, match="is not one of a byte a character that Python knows"):
+        with pytest.raises(TopologyError, match="is not a single-byte encoding of Python's"):
             make(str(tmp_path / "a.txt"), encoding=encoding)
 
 

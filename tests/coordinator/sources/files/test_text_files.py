@@ -410,7 +410,7 @@ def test_a_topology_whose_position_is_not_stored_is_not_started_over(folder: Pat
     with pytest.raises(SourceError) as caught:
         standing(coordinator_of(TextFiles("*.txt")), 7, None).resume()
     assert str(caught.value) == (
-        "topology 'letters' has come to txid 7, but where in the input that ended is not stored: it was run with "
+        "topology 'letters' has reached txid 7, but its position in the input is not stored: it was run with "
         "another kind of source before; drop it or take another topology id"
     )
 

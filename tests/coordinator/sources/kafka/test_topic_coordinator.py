@@ -142,7 +142,7 @@ def test_metadata_of_another_source_is_refused_before_anything_is_cut():
     cutter = Cutter(ScriptedTopic(p0=20))
     with pytest.raises(SourceError, match="run with another source before"):
         standing(cutter.it, 3, [["lines.txt", 0, 10]]).resume()
-    with pytest.raises(SourceError, match="where in topic 't' that ended is not stored"):
+    with pytest.raises(SourceError, match="its position in topic 't' is not stored"):
         standing(cutter.it, 3, None).resume()
 
 

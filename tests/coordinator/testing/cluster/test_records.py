@@ -224,8 +224,8 @@ WIDE = ("user", "page", "seconds")
         (taking(KeywordOnly), WIDE, r"its fields \['page'\] are kw_only or not given"),
         (taking(Totalled), WIDE, r"its fields \['total'\] are kw_only or not given at all"),
         (taking(Nothing), WIDE, "Nothing stands for tuples and has no field; give it some"),
-        (taking(Visit | Totalled), WIDE, "which does not give one class for all its tuples"),
-        (taking(Visit | None), WIDE, "which does not give one class for all its tuples"),
+        (taking(Visit | Totalled), WIDE, "which is not one class for all its tuples"),
+        (taking(Visit | None), WIDE, "which is not one class for all its tuples"),
         (taking("Decimal"), WIDE, "takes 'Decimal', which its module does not know when it runs"),
     ],
 )

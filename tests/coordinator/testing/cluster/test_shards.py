@@ -332,7 +332,7 @@ def test_what_only_some_shards_have_applied_is_not_shown_as_one_transaction(redi
 def test_another_number_of_shards_is_refused(sharded, given):
     sharded.run(last_txid=2)
     sharded.shard_count = given
-    with pytest.raises(StateRefusedError, match="has its state on 3 shards and is given shards=") as refused:
+    with pytest.raises(StateRefusedError, match="has its state on 3 shards, but was given shards=") as refused:
         sharded.run()
     assert refused.value.trouble is Trouble.STATE_CHANGED
 
