@@ -71,6 +71,7 @@ def test_the_functions_that_rules_stand_for_are_there(rules):
     assert len(named) > 15
 
 
+@pytest.mark.often("cut", "partitioned")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rules_answer_and_change_what_the_function_library_does(spin, tmp_path, kind):

@@ -89,6 +89,12 @@ BUGS: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.often(
+    "a replay leaves the record",
+    "poison leaves no record",
+    "a batch is published that an operator has removed",
+    "replays are counted by the spout",
+)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_invariants_find_a_planted_bug(bug):

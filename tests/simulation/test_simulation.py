@@ -169,6 +169,7 @@ def test_rows_of_a_plain_topology_that_are_done_before_they_are_processed_are_fo
         assert any(simulate(Scenario.of(seed, kind=PLAIN)).violation for seed in range(LOOK_FOR))
 
 
+@pytest.mark.nightly
 def test_batches_of_a_wave_that_need_not_follow_one_another_are_found():
     """It takes an emitter that is run twice and cuts an empty batch in one run only: small batches make that likely."""
     rates = (("task.has_a_twin", 0.5), ("input.moves", 0.95))
@@ -194,6 +195,7 @@ def test_states_and_input_that_are_taken_over_in_silence_are_found():
         assert any("continues in silence" in simulate(scenario).violation for scenario in changing)
 
 
+@pytest.mark.nightly
 def test_waves_that_are_never_released_are_found():
     with mock.patch.object(SimEngine, "release", return_value=None):
         assert any("waves of the engine" in simulate(Scenario.of(seed, "cut")).violation for seed in range(LOOK_FOR))

@@ -62,6 +62,7 @@ def test_every_row_of_a_table_is_read_once_by_ranges_of_a_column(cluster, sessio
     assert (found.committed, found.tuples, found.counters) == (8, 1000, {})
 
 
+@pytest.mark.nightly
 def test_ranges_without_rows_are_left_out_and_negative_numbers_are_cut_alike(cluster, session):
     frame = session.createDataFrame([(-250,), (-1,), (0,), (99,), (1_000_000,)], "n int")
     found = cluster.run(topology(lambda _: frame, ["n"], ColumnRanges("n", 100)))
@@ -70,6 +71,7 @@ def test_ranges_without_rows_are_left_out_and_negative_numbers_are_cut_alike(clu
     assert found.committed == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("sql", "width"),
     [
@@ -85,6 +87,7 @@ def test_dates_and_timestamps_are_cut_by_periods(cluster, session, sql, width):
     assert found.committed in (6, 7)
 
 
+@pytest.mark.nightly
 def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, session):
     ids = [*range(20), 55]
     made = topology(lambda spark: spark.createDataFrame([(n,) for n in ids], "id int"), ["id"], ColumnRanges("id", 10))
@@ -179,6 +182,7 @@ def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_nex
         cluster.run(made)
 
 
+@pytest.mark.nightly
 def test_versions_are_transactions_of_their_own(cluster, session):
     def source(spark, version):
         return spark.range(10 * version, 10 * version + 10)
@@ -216,6 +220,7 @@ class Lengths(Keep):
         return str(len(value))
 
 
+@pytest.mark.nightly
 def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
     context = contexts.open(spark__driver__maxResultSize="500k")
     cluster = Cluster({"spark": context}, redis_backend.url, redis_backend.client(), tmp_path)
@@ -234,6 +239,7 @@ class Shown(Keep):
         return repr(value)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
 def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zone(cluster, session, zone):
     moments = ["0001-01-01T00:00:00Z", "1883-11-18T12:00:00.000001Z", "9999-12-31T23:59:59.999999Z"]
@@ -250,6 +256,7 @@ def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zo
 NOT_IN_PYTHON = "a row of the DataFrame holds a value that Python cannot have"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("columns", "told"),
     [

@@ -120,6 +120,7 @@ def test_a_batch_whose_end_the_checkpoint_has_lost_counts_once_with_the_bridge_a
     assert clicks.cluster.hash("plain") == {**clicks.counted, "a": clicks.counted["a"] + 11}
 
 
+@pytest.mark.nightly
 def test_a_repeated_batch_that_the_server_has_lost_is_not_taken_for_committed(clicks, sinks):
     sinks.append(clicks.sink())
     clicks.run(sinks[-1])
@@ -155,6 +156,7 @@ def test_a_new_checkpoint_is_refused_with_both_queries_and_the_remedy(clicks, si
     assert clicks.stored() == counted
 
 
+@pytest.mark.nightly
 def test_a_checkpoint_that_plans_the_last_batch_anew_is_refused(clicks, sinks):
     sinks.append(clicks.sink())
     clicks.run(sinks[-1])
@@ -189,6 +191,7 @@ class Totals(Collecting):
             self.totals.put(tup["page"], tup["clicks"])
 
 
+@pytest.mark.nightly
 def test_a_query_that_adds_up_by_itself_goes_through_the_bridge_too(clicks, sinks):
     builder = TransactionalTopologyBuilder("totals", "rows", MicroBatches(["page", "clicks"]), parallelism=2)
     builder.set_committer_bolt("keep", Totals(), parallelism=2).fields_grouping("rows", ["page"])

@@ -56,6 +56,7 @@ def refusal(site: Site, *more: str) -> str:
     return " ".join(job.complaint().partition(told[1])[1:]).replace("\n  ", "; ")
 
 
+@pytest.mark.nightly
 def test_a_library_that_executors_lack_is_named_first(site, tmp_path, monkeypatch):
     python = python_with(tmp_path, "msgpack", "raise ModuleNotFoundError(\"No module named 'msgpack'\")\n")
     monkeypatch.setenv("PYSPARK_PYTHON", str(python))

@@ -144,6 +144,7 @@ def test_a_worker_that_is_killed_in_a_commit_job_has_it_done_again(cluster, capl
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
+@pytest.mark.often("commit-two jobs")
 @in_both_modes
 @pytest.mark.parametrize(
     "bolts",
@@ -185,6 +186,7 @@ def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_ag
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
 
 
+@pytest.mark.nightly
 def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
     topology = numbers_topology(2, work=AtNumber(hang_in_c, 1, cluster.notes / "hung"), message_timeout_s=3.0)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
@@ -211,6 +213,7 @@ def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid_and_line_though_spa
     assert cluster_that_retries.hash("{numbers}:counts") == only_lower_ones(2)
 
 
+@pytest.mark.often("two jobs")
 @in_both_modes
 @pytest.mark.timeout(90)
 def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog, early_commit):
@@ -250,6 +253,7 @@ class Drawing(Mishap, Pass):
         self.passes(tup["number"])
 
 
+@pytest.mark.nightly
 def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster_that_retries, caplog):
     cluster = cluster_that_retries
     work = Drawing(kill_worker, BAD_NUMBER, cluster.notes / "killed")
@@ -265,6 +269,7 @@ def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster
     assert len(shifts) == 2 * TRANSACTIONS  # one for each of two tasks, never a third from the try that died
 
 
+@pytest.mark.nightly
 @in_both_modes
 def test_a_commit_task_that_spark_tries_again_counts_once(cluster_that_retries, caplog, early_commit):
     cluster = cluster_that_retries
@@ -290,6 +295,7 @@ class StoreOnAFlushedServer(Store):
         super().finish_batch()
 
 
+@pytest.mark.nightly
 def test_a_committer_that_reads_loads_the_functions_that_somebody_has_flushed(cluster):
     store = StoreOnAFlushedServer(cluster.redis_url)
     statistics = cluster.run(numbers_topology(2, store=store, parallelism=1))

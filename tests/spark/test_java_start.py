@@ -100,6 +100,7 @@ def test_a_process_that_may_open_too_few_files_is_told_of_its_limit():
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.redis
 def test_no_batch_is_quarantined_where_spark_can_start_no_worker(tmp_path: Path, redis_backend):
     program = f"""

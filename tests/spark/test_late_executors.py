@@ -77,6 +77,7 @@ def occupied(cluster, monkeypatch):
         yield occupied
 
 
+@pytest.mark.nightly
 def test_batches_that_waited_for_executors_are_neither_failed_nor_quarantined(cluster, occupied):
     topology = numbers_topology(4, message_timeout_s=MESSAGE_TIMEOUT_S)
     found = cluster.run(topology, on_poison="quarantine", max_attempts=1)

@@ -54,6 +54,7 @@ class RangesEmitter(OpaquePartitionedEmitter):
         return end
 
 
+@pytest.mark.often("local")
 def test_a_failed_attempt_is_cut_differently_and_every_number_counts_once(cluster):
     builder = TransactionalTopologyBuilder("ranges", "ranges", Ranges(cluster.notes), parallelism=2)
     work, store = AtEnd(fail, 2, cluster.notes / "work"), InStore(fail, 3, cluster.notes / "store")

@@ -47,6 +47,7 @@ def seen_by(path, component_id):
     return Counter(value for component, _, value in notes(path) if component == component_id)
 
 
+@pytest.mark.nightly
 def test_a_run_in_the_background_is_watched_and_drained(context, tmp_path):
     progressed = threading.Event()
     builder = builder_of(["nathan", "bob"])
@@ -283,6 +284,7 @@ def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes
     assert set(contexts.shuffle_files()) <= set(before)
 
 
+@pytest.mark.nightly
 @pytest.mark.redis
 def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(cluster_that_retries, tmp_path):
     path = tmp_path / "notes"

@@ -27,6 +27,7 @@ def jobs_so_far(cluster) -> int:
     return int(cluster.context._jsc.sc().dagScheduler().numTotalJobs())
 
 
+@pytest.mark.often("one job a wave", "a job for each group")
 @pytest.mark.parametrize(
     ("options", "job_count"),
     [
@@ -66,6 +67,7 @@ def test_jobs_are_described_by_topology_wave_and_txids(cluster, tmp_path):
     assert described == ["word_count: wave 1, txids 1..3, processing", "word_count: wave 1, txids 1..3, commit"]
 
 
+@pytest.mark.nightly
 def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
     before = contexts.shuffle_files()  # Spark SQL leaves its own to the garbage collector
     statistics = cluster.run(numbers_topology(50, size=2, parallelism=2), max_spout_pending=2)
@@ -96,6 +98,7 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
     assert cluster.hash("{numbers}:sums") == exact_sums(8)
 
 
+@pytest.mark.often("one job")
 @pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
 def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
     contexts, redis_backend, monkeypatch, caplog, early_commit

@@ -139,6 +139,7 @@ def test_each_mistake_is_found_and_its_line_is_named(name: str) -> None:
     assert line in line_at(proof.mistakes[0].place)
 
 
+@pytest.mark.often("class", "order", "tasks")
 @pytest.mark.parametrize("name", FAULTY)
 def test_schedules_alone_show_a_state_that_differs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What quiet runs tell is left out: then the first seeds find it, and play it again."""
@@ -204,6 +205,7 @@ def patched(bolt: CountWords) -> None:
     bolt.collector.emit(["patched", 1])
 
 
+@pytest.mark.nightly
 def test_what_this_process_has_changed_is_not_taken_for_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CountWords, "finish_batch", patched)
     proof = prove(words(), seeds=1)
@@ -280,6 +282,7 @@ def test_a_clock_of_seconds_is_found_by_quiet_runs() -> None:
     assert "# another one in a second" in line_at(found.place)
 
 
+@pytest.mark.nightly
 def test_a_clock_that_moves_on_while_schedules_are_played_is_not_taken_for_their_fault() -> None:
     try:
         proof = prove(words(faulty.ReadsSlowClock()), on_seed=faulty.DAYS_LATER.append)
@@ -290,6 +293,7 @@ def test_a_clock_that_moves_on_while_schedules_are_played_is_not_taken_for_their
     assert "# two clocks" in line_at(found.place)
 
 
+@pytest.mark.nightly
 def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
     assert prove(words(faulty.CountsTasks()), keep_tasks=True).holds
     assert prove(words(faulty.CountsTasks(), tasks=1)).holds  # one task may rely on being alone
@@ -375,6 +379,7 @@ class EndsProcess(CountWords):
         os._exit(3)
 
 
+@pytest.mark.often("bolt0")
 @pytest.mark.parametrize("bolt", [RaisesIfRepeated(), NeverSucceedsAgain()])
 def test_an_error_that_only_faults_lead_to_is_found(bolt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
@@ -494,6 +499,7 @@ def test_a_bolt_that_may_fail_is_replayed() -> None:
 ROWS = [[["to be"], ["or not"], ["to be"]], [["be"], ["not"]]]
 
 
+@pytest.mark.often("MemoryTransactionalSpout")
 @pytest.mark.parametrize("kind", [MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout])
 def test_spouts_with_partitions_can_be_proved(kind: Any) -> None:
     proof = prove(over(kind(ROWS, ["line"], take=1)), seeds=10)
@@ -553,6 +559,7 @@ def away_at_first(attempt: TransactionAttempt) -> list[int]:
     return [attempt.attempt_id % 2] if attempt.attempt_id % 3 else []
 
 
+@pytest.mark.nightly
 def test_every_schedule_of_an_opaque_input_is_played_to_its_end() -> None:
     """Played as far as a quiet run came, the rest of a partition that was away would be missing."""
     proof = prove(over(OpaqueMemoryTransactionalSpout(ROWS, ["line"], take=1, unavailable=away_at_first)), seeds=10)

@@ -66,6 +66,7 @@ def world_of(tmp_path) -> Iterator[Any]:
         yield make
 
 
+@pytest.mark.often("fixed-reading", "told-reading", "files-reading", "partitioned-blind", "opaque-blind")
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("reads", [True, False], ids=["reading", "blind"])
 @pytest.mark.parametrize("kind", KINDS)

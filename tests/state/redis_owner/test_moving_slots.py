@@ -99,6 +99,7 @@ def looks(topology: RedisTopology) -> list[Callable[[], Any]]:
     ]
 
 
+@pytest.mark.often("valkey")
 def test_whoever_looks_for_keys_of_a_slot_that_is_half_moved_is_refused(
     cluster: ClusteredServers, store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +191,7 @@ def test_metadata_that_more_than_one_command_forgets_is_forgotten_once_the_slot_
     store.confirm()
 
 
+@pytest.mark.often("valkey")
 def test_a_transaction_of_more_parts_than_a_call_declares_waits_as_a_small_one_does(
     cluster: ClusteredServers, store: RedisStore
 ) -> None:

@@ -51,6 +51,7 @@ def test_all_shards_together_hold_what_was_committed(shard_count, server_count):
     world.check_done()
 
 
+@pytest.mark.often("2-2", "2-1")
 @pytest.mark.parametrize(("shard_count", "server_count"), [(2, 2), (2, 1), (3, 2)])
 def test_a_run_that_dies_at_any_call_is_continued_exactly(shard_count, server_count):
     assert calls_survived(lambda: ShardedWorld(shard_count, server_count), seed=3) > 60
@@ -452,6 +453,7 @@ class Unreliable:
             server.go_back(min(len(server.befores), random.choice([1, 1, 2, 3])))
 
 
+@pytest.mark.often("the same batches")
 @pytest.mark.parametrize("flavours", [1, 2], ids=["the same batches", "other batches"])
 def test_servers_that_go_back_are_mended_or_named(flavours):
     outcomes = Counter[str]()

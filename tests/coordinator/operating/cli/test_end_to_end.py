@@ -98,6 +98,7 @@ def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> N
     assert not (folder.path / ".txbatch").exists()
 
 
+@pytest.mark.nightly
 def test_a_plain_topology_runs_until_it_is_told_to_end(folder: JobFolder) -> None:
     folder.write("job_of_plain_lines.py", PLAIN_JOB)
     with started(folder, "job_of_plain_lines:topology", "--json") as command:

@@ -134,6 +134,7 @@ def test_a_file_with_the_inode_and_the_content_of_one_that_others_removed_is_ask
     assert settled(cluster, inbox, adopt="again").state("lines") == ["tick", *content.split()]
 
 
+@pytest.mark.often("2")
 @pytest.mark.parametrize("seed", range(3))
 def test_two_hundred_files_with_restarts_and_drains_are_all_read_once(inbox: Path, seed: int) -> None:
     draw = Random(seed)

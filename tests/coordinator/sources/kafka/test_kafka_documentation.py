@@ -28,6 +28,7 @@ def test_every_block_of_the_page_runs():
         exec(compile(block, "docs/sources-kafka.md", "exec"), {"__name__": "kafka_page"})
 
 
+@pytest.mark.nightly
 @pytest.mark.kafka
 @pytest.mark.redis
 @pytest.mark.spark

@@ -37,6 +37,7 @@ def topology(*days: str) -> Any:
 OLD, NEW = ("2020-01-01", "2020-01-02"), ("2999-01-01",)
 
 
+@pytest.mark.often("days0-2")
 @pytest.mark.parametrize(("days", "count"), [(OLD, 2), ((*OLD, *NEW, *NEW), 2), (NEW, 0)])
 def test_each_way_in_says_how_many_parts_had_expired_when_written(cluster, days, count, capsys):
     built = topology(*days)

@@ -36,6 +36,7 @@ def played(fault: OneFault) -> int:
     return failed[0]
 
 
+@pytest.mark.often("drop", "double", "alter")
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_of_any_frame_is_found_or_changes_nothing(kind):
     hops = set()

@@ -19,6 +19,7 @@ def ticks() -> int:
     return play(SMALL)
 
 
+@pytest.mark.often("0")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_run_abandoned_at_any_tick_is_gone_on_with_exactly(ticks, seed):
     assert ticks > 80
@@ -26,12 +27,14 @@ def test_a_run_abandoned_at_any_tick_is_gone_on_with_exactly(ticks, seed):
         play(small(seed=seed, interruptions=((tick, ABANDON),)))
 
 
+@pytest.mark.nightly
 def test_a_run_abandoned_twice_is_gone_on_with_exactly(ticks):
     for tick in range(0, ticks, 5):
         for later in range(tick + 1, ticks + tick, 25):
             play(small(interruptions=((tick, ABANDON), (later, ABANDON))))
 
 
+@pytest.mark.often("0")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_exceeds_the_message_timeout_at_any_tick_leaves_nothing_behind_and_is_done_again(ticks, seed, caplog):
     failed: list[int] = []

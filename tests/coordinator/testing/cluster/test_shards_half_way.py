@@ -79,6 +79,13 @@ def readers_of(sharded: Sharded) -> dict[str, Callable[[], Any]]:
     return found | {"state export": reading(states_in), "snapshot": lambda: snapshot(sharded.client, "typed", HANDLES)}
 
 
+@pytest.mark.often(
+    "3-2-import.restored-2",
+    "3-0-drop.fenced-4",
+    "3-0-drop.states_deleted-3",
+    "1-0-drop.fenced-1",
+    "1-0-drop.states_deleted-1",
+)
 @pytest.mark.parametrize(
     ("before", "after", "point", "visits"),
     [

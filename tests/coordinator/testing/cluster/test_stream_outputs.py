@@ -210,6 +210,7 @@ def second(url):
 LINES = 12_000
 
 
+@pytest.mark.nightly
 @pytest.mark.redis
 @pytest.mark.chaos
 @pytest.mark.slow
