@@ -7,7 +7,9 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.transactional.options import RunOptions
 from state import HashState, ValueState
 from tests.support.runs.whole_runs import run
 from tests.support.stores.memory_store import MemoryStore
@@ -76,3 +78,17 @@ def test_batches_of_nine_seven_and_three_and_then_empty_ones_are_counted(kind, e
     assert list(found["totals"].values()) == [9, 16, 19] + [19] * empty_batches
     assert list(found["total"].values()) == [19]
     assert store.committed_txid == 3 + empty_batches
+
+
+@pytest.mark.parametrize("kind", [MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_local_cluster_counts_the_same_tuple_by_tuple(kind, seed):
+    with LocalCluster(seed=seed) as cluster:
+        spout = kind(PARTITIONS, ["word"], 3, empty_batches=1)
+        run = cluster.submit(global_count(spout), options=RunOptions(max_spout_pending=3))
+        run.run_until_idle()
+        assert run.is_done
+        assert [len(run.emitted("spout", txid)) for txid in (1, 2, 3, 4)] == [9, 7, 3, 0]
+        assert run.state("batches") == {1: 9, 2: 7, 3: 3, 4: 0}
+        assert run.state("totals") == {1: 9, 2: 16, 3: 19, 4: 19}
+        assert run.state("total") == 19

@@ -204,6 +204,20 @@ def test_a_failure_before_the_first_report_sticks():
     assert tracking.failure(A) == failure()
 
 
+@pytest.mark.case(id="P-11")
+@pytest.mark.parametrize(
+    "order",
+    [
+        [("coord", 1, 2), ("coord", 2, 0), ("id",), ("regular", 1, 2)],
+        [("coord", 1, 2), ("regular", 1, 2), ("id",), ("coord", 2, 0)],
+        [("coord", 1, 2), ("regular", 1, 2), ("coord", 2, 0), ("id",)],
+    ],
+    ids=["regular last", "coord last", "id last"],
+)
+def test_whichever_event_is_last_completes_the_batch(order):
+    assert tell_all(make(needs_id=True), *order) == [WAITING, WAITING, WAITING, COMPLETE]
+
+
 def test_a_task_without_sources_is_complete_from_the_start():
     assert make(upstream=()).status(A) is COMPLETE
     committer = make(upstream=(), needs_id=True)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import random
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,16 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.streams.choosers import Chooser
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import (
-    AllGrouping,
     CustomGrouping,
     FieldsGrouping,
-    GlobalGrouping,
-    Grouping,
     LocalOrShuffleGrouping,
-    NoneGrouping,
     PartialKeyGrouping,
     ShuffleGrouping,
 )
@@ -34,37 +26,12 @@ from coordinated_bolt.streams.routing import Router
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import described
 from state.errors import TopologyError
+from tests.support.tasks.custom_groupings import FirstTasks, Lottery
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, output, wire
 from tests.support.topologies.components import Lines
 
 FIELDS = ("word", "number")
-
-
-class FirstTasks(CustomGrouping):
-    """The first `count` of the subscriber's tasks."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def choose_tasks(self, values):
-        return range(self.count)
-
-
-@dataclass
-class Lottery(CustomGrouping):
-    """A task that is drawn, and the one drawn before it: choices that depend on the seed and on the past."""
-
-    draws: int = 2
-
-    def prepare(self, context):
-        super().prepare(context)
-        self.random = random.Random(context.seed)
-        self.chosen = [0] * self.draws
-
-    def choose_tasks(self, values):
-        self.chosen = [*self.chosen[1:], self.random.randrange(self.context.target_count)]
-        return self.chosen
 
 
 @dataclass
@@ -263,42 +230,10 @@ def test_the_repr_of_a_custom_grouping_says_the_same_in_every_run():
 
 # All of them
 
-groupings: st.SearchStrategy[Grouping] = st.sampled_from(
-    [
-        ShuffleGrouping(),
-        NoneGrouping(),
-        AllGrouping(),
-        GlobalGrouping(),
-        FieldsGrouping(("word",)),
-        FieldsGrouping(("number", "word")),
-        PartialKeyGrouping(("word",)),
-        PartialKeyGrouping(("number", "word")),
-        LocalOrShuffleGrouping(),
-        FirstTasks(1),
-        Lottery(),
-    ]
-)
 values = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.binary(max_size=4), st.text(max_size=5)
 )
 rows_of_values = st.lists(st.tuples(values, values).map(list), max_size=20)
-
-
-@pytest.mark.case(id="G8")
-@given(groupings, st.integers(1, 7), st.integers(0, 2**64), st.lists(rows_of_values, max_size=4))
-def test_split_equals_choosing_row_by_row(grouping, target_count, seed, portions):
-    one_by_one, at_once = (grouping.chooser(target_count, FIELDS, seed) for _ in range(2))
-    for rows in portions:
-        assert at_once.split(rows) == Chooser.split(one_by_one, rows)
-
-
-@pytest.mark.case(id="G8")
-@given(groupings, st.integers(1, 7), st.integers(0, 2**64), rows_of_values)
-def test_the_same_seed_chooses_the_same_tasks_in_range_on_any_executor(grouping, target_count, seed, rows):
-    shipped = pickle.loads(pickle.dumps(grouping))
-    first, second = (choices(made, rows, target_count=target_count, seed=seed) for made in (grouping, shipped))
-    assert first == second
-    assert all(0 <= target < target_count for targets in first for target in targets)
 
 
 @given(st.integers(2, 7), st.integers(0, 2**64), rows_of_values)
@@ -311,32 +246,6 @@ def test_a_partial_key_takes_the_less_used_of_its_two_candidates(target_count, s
         assert chosen in candidates
         assert used[chosen] == min(used[candidate] for candidate in candidates)
         used[chosen] += 1
-
-
-@pytest.mark.parametrize("grouping", [FieldsGrouping(("word",)), PartialKeyGrouping(("word",))])
-def test_a_key_in_a_lone_surrogate_is_sent_somewhere(grouping):
-    assert len(choices(grouping, [["\ud800", 1]])) == 1
-
-
-CHOICES_IN_ANOTHER_PROCESS = """
-from coordinated_bolt.streams.groupings import FieldsGrouping, PartialKeyGrouping, ShuffleGrouping
-rows = [[f"word{n}", n] for n in range(200)]
-rows += [[b"bytes", None], [("a", 1), {"k": 2}], [frozenset({"a", "b", "c"}), 1.5], [{"b": {1, "x"}, "a": 2.0}, 1]]
-both = ("number", "word")
-for grouping in (ShuffleGrouping(), FieldsGrouping(both), PartialKeyGrouping(("word",)), PartialKeyGrouping(both)):
-    chooser = grouping.chooser(7, ("word", "number"), 12345)
-    print([list(chooser.choose(row)) for row in rows])
-"""
-
-
-@pytest.mark.case(id="G8")
-def test_every_process_chooses_the_same_whatever_its_hash_seed():
-    answers = set()
-    for hash_seed in ("0", "1", "4711"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", CHOICES_IN_ANOTHER_PROCESS]
-        answers.add(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
-    assert len(answers) == 1
 
 
 # In a topology
