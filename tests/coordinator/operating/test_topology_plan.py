@@ -11,6 +11,7 @@ from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from tests.simulation.workload import PartitionedSpout
+from tests.support.approved import approved
 from tests.support.topologies.components import Commit, Count, Lines, Pass, build
 from tests.support.topologies.example_topologies import EXAMPLES
 from tests.support.topologies.plain_components import Identity
@@ -25,39 +26,50 @@ class ByLength(CustomGrouping):
         return [0]
 
 
-def stages(topology):
-    return [group.label for group in plan(topology).picture.groups]
-
-
-def facts(topology):
-    return " ".join(plan(topology).picture.facts)
-
-
-def test_chains_share_a_stage_and_hand_tuples_over_in_memory():
-    picture = plan(EXAMPLES["word_count"]()).picture
-    assert [group.members for group in picture.groups] == [("lines", "count"), ("store",)]
-    assert [edge.in_memory for edge in picture.edges] == [True, False]
-    assert stages(EXAMPLES["word_count"]()) == [
-        "stage 1 · processing · 1 Spark task · chain lines+count",
-        "stage 2 · commit · 1 Spark task · 1 acker",
-    ]
-
-
 def wide(tasks):
     count, store = ("count", Pass(), ["lines"], tasks), ("store", Count(), ["count"], tasks)
     return build(count, store, spout_tasks=tasks)
 
 
-def test_tasks_that_share_spark_tasks_are_told():
-    topology = wide(24)
-    assert [group.label for group in plan(topology, slots=8).picture.groups] == [
-        "stage 1 · processing · 24 tasks in 8 Spark tasks · chain lines+count",
-        "stage 2 · commit · 24 tasks in 8 Spark tasks · 1 acker",
-    ]
-    shared = "several of these share a Spark task"
-    assert shared in facts(topology)
-    assert shared not in " ".join(plan(topology, slots=8).picture.facts)
-    assert shared not in facts(wide(1))
+def plain_of_two(*, is_chained):
+    builder = TopologyBuilder("plain")
+    builder.set_spout("feed", FeederSpout(("value",)))
+    builder.set_bolt("first", Identity(), 2).shuffle_grouping("feed")
+    second = builder.set_bolt("second", Identity(), 2).shuffle_grouping("first")
+    if not is_chained:
+        second.disable_chaining()
+    return builder.build()
+
+
+def untracked():
+    builder = TopologyBuilder("untracked")
+    builder.set_spout("lines", FeederSpout(["line"]))
+    builder.set_acker_count(0)
+    builder.set_bolt("sink", Identity()).global_grouping("lines")
+    return builder.build()
+
+
+PLANS = {
+    "chains share a stage and hand tuples over in memory": plan(EXAMPLES["word_count"]()),
+    "tasks that are more than slots share Spark tasks": plan(wide(24), slots=8),
+    "several tasks, and nobody knows how many slots": plan(wide(24)),
+    "no commit phase": plan(build(("pass", Pass(), ["lines"], 2))),
+    "one job for both phases": plan(build(("count", Count(), ["lines"], 2))),
+    "two jobs, because of external effects": plan(build(("mail", Mail(), ["lines"]))),
+    "two jobs, because bolts hear committers": plan(
+        build(("commit", Commit(), ["lines"]), ("pass", Pass(), ["commit"]), ("more", Pass(), ["commit"]))
+    ),
+    "nothing is shuffled": plan(build(("count", Count(), ["lines"]), spout=PartitionedSpout(""))),
+    "partitions for several tasks": plan(build(("count", Count(), ["lines"], 2), spout=PartitionedSpout(""))),
+    "a plain topology": plan(EXAMPLES["plain_word_count"]()),
+    "plain and chained": plan(plain_of_two(is_chained=True)),
+    "plain and not chained": plan(plain_of_two(is_chained=False)),
+    "plain and untracked": plan(untracked()),
+}
+
+
+def test_a_plan_shows_stages_chains_and_phases_and_why_there_is_one_job_or_two():
+    approved("\n\n".join(f"== {name}\n{found.text()}" for name, found in PLANS.items()), "plans")
 
 
 @pytest.mark.parametrize(("tasks", "warns"), [(8, False), (9, True)])
@@ -66,63 +78,7 @@ def test_a_plan_warns_of_several_times_as_many_tasks_as_slots(tasks, warns):
     crowded = "Many tasks: lines has 9 tasks, count has 9 tasks and store has 9 tasks for 2 slots."
     assert last.startswith(crowded) is warns
     assert ("give a component at most 8, or more slots" in last) is warns
-    assert "Many tasks" not in facts(wide(tasks)), "how many slots there will be is not known"
-
-
-BELOW = build(("commit", Commit(), ["lines"]), ("pass", Pass(), ["commit"]), ("more", Pass(), ["commit"]))
-
-
-@pytest.mark.parametrize(
-    ("topology", "said"),
-    [
-        (build(("pass", Pass(), ["lines"], 2)), "there is no commit phase"),
-        (build(("count", Count(), ["lines"], 2)), "One Spark job a wave for both phases"),
-        (build(("count", Count(), ["lines"], 2)), "dealt in shares"),
-        (build(("mail", Mail(), ["lines"])), "Two Spark jobs a wave: mail has external effects"),
-        (BELOW, "because pass and more hear committers"),
-        (build(("count", Count(), ["lines"]), spout=PartitionedSpout("")), "one partition: nothing is shuffled"),
-    ],
-)
-def test_a_plan_says_how_many_jobs_a_wave_takes_why_and_how_rows_reach_them(topology, said):
-    assert said in facts(topology)
-
-
-def test_the_last_stage_is_of_the_commit_phase_if_there_is_one_and_several_tasks_need_a_shuffle():
-    assert stages(build(("pass", Pass(), ["lines"], 2)))[-1] == "stage 3 · processing · 1 acker"
-    assert stages(BELOW)[-1] == "stage 3 · commit · 2 Spark tasks"
-    two_tasks = build(("count", Count(), ["lines"], 2), spout=PartitionedSpout(""))
-    assert "nothing is shuffled" not in facts(two_tasks)
-
-
-def test_a_plain_topology_has_its_spouts_in_the_driver():
-    assert stages(EXAMPLES["plain_word_count"]())[:2] == [
-        "driver · fill a wave while one runs",
-        "stage 1 · 1 Spark task · chain split+count+append",
-    ]
-
-
-def test_chained_bolts_of_a_plain_topology_share_a_stage_unless_one_of_them_is_kept_out():
-    def stages_with(*, is_chained):
-        builder = TopologyBuilder("plain")
-        builder.set_spout("feed", FeederSpout(("value",)))
-        builder.set_bolt("first", Identity(), 2).shuffle_grouping("feed")
-        second = builder.set_bolt("second", Identity(), 2).shuffle_grouping("first")
-        if not is_chained:
-            second.disable_chaining()
-        return stages(builder.build())
-
-    assert stages_with(is_chained=True)[1:] == ["stage 1 · 2 Spark tasks · chain first+second"]
-    assert stages_with(is_chained=False)[1:] == ["stage 1 · 2 Spark tasks", "stage 2 · 2 Spark tasks"]
-
-
-def test_an_untracked_plain_topology_is_said_to_be():
-    builder = TopologyBuilder("untracked")
-    builder.set_spout("lines", FeederSpout(["line"]))
-    builder.set_acker_count(0)
-    topology = EXAMPLES["plain_word_count"]()
-    assert "Nothing is tracked" not in facts(topology)
-    builder.set_bolt("sink", topology.component("append").spec).global_grouping("lines")
-    assert "Nothing is tracked" in facts(builder.build())
+    assert "Many tasks" not in plan(wide(tasks)).text(), "how many slots there will be is not known"
 
 
 def test_it_prints_as_text_is_plain_data_and_shows_the_repr_of_a_users_grouping():

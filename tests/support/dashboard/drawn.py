@@ -1,9 +1,12 @@
-"""Reads drawings back: where their texts and shapes are."""
+"""Reads views and drawings back: what they say, and where texts and shapes are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree
 
 from coordinator.operating.ui.svg_charts import CHARACTER, LABEL_HEIGHT
@@ -55,3 +58,20 @@ def outside(drawing: str) -> list[str]:
         for label in labels_of(drawing)
         if label.left < -0.01 or label.right > width + 0.01 or label.top < -0.01 or label.bottom > height + 0.01
     ]
+
+
+def told(view: Any) -> Iterator[str]:
+    """A view as lines of text: its fields that are not empty, and of drawings the words in them."""
+    for name, value in _said(view):
+        yield from (f"{name}: {_short(each)}" for each in (value if isinstance(value, tuple) else [value]))
+
+
+def _said(view: Any) -> Iterator[tuple[str, Any]]:
+    found = ((field.name, getattr(view, field.name)) for field in fields(view))
+    return ((name, value) for name, value in found if value not in ("", (), None, False))
+
+
+def _short(value: Any) -> str:
+    if is_dataclass(value):
+        return ", ".join(f"{name} {_short(each)}" for name, each in _said(value))
+    return " ".join(re.sub("<[^>]*>", " ", value).split()) if str(value).startswith("<svg") else str(value)

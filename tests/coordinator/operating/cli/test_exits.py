@@ -23,6 +23,7 @@ from coordinator.transactional.start.input_checks import InputQuestion, check_in
 from state import errors
 from state.troubles import PAGE, Trouble
 from tests.architecture import PACKAGES
+from tests.support.approved import approved
 
 CODE_ERROR = errors.UserCodeError(
     component_id="bolt", attempt="7:1", tuple_text="('a',)", traceback_text="Traceback:\nValueError: no"
@@ -93,38 +94,19 @@ def test_every_error_of_ours_is_in_the_table() -> None:
     assert ours <= {type(error) for error, _ in CODES}
 
 
-@pytest.mark.parametrize(
-    ("error", "end"),
-    [
-        (errors.FencedError("words"), "do not restart it\n`txbatch explain fenced` says more\n"),
-        (
-            errors.StateRefusedError("no").about(Trouble.REGRESSED),
-            "txbatch: no\n`txbatch explain regressed` says more\n",
-        ),
-        (
-            KeyError("x"),
-            "KeyError: 'x'\nthis error is unexpected; --debug shows where it was raised\n`txbatch explain unexpected` "
-            "says more\n",
-        ),
-        (
-            CODE_ERROR,
-            "component 'bolt', task 0, attempt 7:1, at tuple ('a',) raised:\nTraceback:\nValueError: no\n"
-            "`txbatch explain user-code` says more\n",
-        ),
-        (
-            errors.TopologyError("stream [red]a[/red] [0]"),
-            "txbatch: stream [red]a[/red] [0]\n`txbatch explain topology` says more\n",
-        ),
-        (
-            errors.SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"),
-            "put it back as it was\n`txbatch explain input` says more\n",
-        ),
-    ],
-    ids=["ours", "about a trouble", "unexpected", "the user's traceback", "markup", "a long sentence"],
-)
-def test_an_error_ends_with_its_remedy_and_where_it_is_explained(capsys, error: BaseException, end: str) -> None:
-    reported(error)
-    assert capsys.readouterr().err.endswith(end)
+MORE = [
+    errors.StateRefusedError("no").about(Trouble.REGRESSED),
+    errors.TopologyError("stream [red]a[/red] [0]"),
+    errors.SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"),
+]
+
+
+def test_an_error_ends_with_its_remedy_and_where_it_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for error in [*(each for each, _ in CODES), *MORE]:
+        reported(error)
+        said.append(f"== {type(error).__name__}\n{capsys.readouterr().err}")
+    approved("\n".join(said), "errors")
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,34 +154,24 @@ def test_a_long_message_has_what_to_do_in_its_first_line_and_details_below(capsy
     assert laid_out("short; and so one line") == "short; and so one line"
 
 
-@pytest.mark.parametrize(
-    ("is_same", "change", "first"),
-    [
-        (False, None, "topology 'words' was started on another input; restore it, or give --adopt=unchecked"),
-        (
-            False,
-            InputChange(skipped=("/in/a.txt",), again=("/in/b.txt",)),
-            "topology 'words' was started on another input; restore it, or give --adopt=skip,again",
-        ),
-        (
-            False,
-            InputChange(impossible=("partition 3 is gone",)),
-            "topology 'words' was started on another input; restore it, or take another topology id",
-        ),
-        (
-            True,
-            InputChange(renamed=("/in/a.txt, once /in/b.txt",)),
-            "the input has changed where topology 'words' had read it; restore it, or give --adopt=renamed",
-        ),
-    ],
-)
-def test_a_refused_input_says_first_how_to_continue(is_same: bool, change: InputChange | None, first: str) -> None:
-    former = FormerInput(fingerprint="TextFiles('/in/*.txt', " + "x" * 200, is_same=is_same)
-    with pytest.raises((errors.StateRefusedError, errors.SourceError)) as refused:
-        check_input(InputQuestion("words", "TextFiles('/other/*.txt', " + "x" * 200, former, change), adopt=False)
-    shown = laid_out(f"{refused.value}{' ' * LONG}").splitlines()[0]
-    assert shown.startswith(first)
-    assert len(shown) <= FIRST_LINE
+CHANGES: list[tuple[bool, InputChange | None]] = [
+    (False, None),
+    (False, InputChange(skipped=("/in/a.txt",), again=("/in/b.txt",))),
+    (False, InputChange(impossible=("partition 3 is gone",))),
+    (True, InputChange(renamed=("/in/a.txt, once /in/b.txt",))),
+]
+
+
+def test_a_refused_input_says_first_how_to_continue() -> None:
+    said = []
+    for is_same, change in CHANGES:
+        former = FormerInput(fingerprint="TextFiles('/in/*.txt', " + "x" * 200, is_same=is_same)
+        question = InputQuestion("words", "TextFiles('/other/*.txt', " + "x" * 200, former, change)
+        with pytest.raises((errors.StateRefusedError, errors.SourceError)) as refused:
+            check_input(question, adopt=False)
+        said.append(laid_out(f"{refused.value}{' ' * LONG}"))
+        assert len(said[-1].splitlines()[0]) <= FIRST_LINE
+    approved("\n".join(said), "refused-inputs")
 
 
 def test_the_first_line_of_every_long_refusal_says_what_has_happened_and_what_to_do() -> None:

@@ -21,6 +21,7 @@ from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.statistics.wave_statistics import RunHistory, WaveTime
 from state.errors import ReplayLimitError, TopologyError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
+from tests.support.approved import approved
 from tests.support.cli.jobs import JobFolder
 from tests.support.cli.typed_runs import FakeRunner, typed_run
 from tests.support.topologies.components import Lines, Pass, build
@@ -38,39 +39,12 @@ DONE: dict[str, Any] = {
     "last_result_s": 9.0,
 }
 SECRET = ServerChoice("redis://:hunter22@host:1", Path("data"))
-ON_DISK = {"durability": DurabilityReport(Durability(DurabilityLevel.FSYNC), "nothing"), "released_txid": 12}
-EVERYSEC = "its last second or two of commits (appendfsync everysec)"
 
 
 @pytest.fixture(autouse=True)
 def job(folder: JobFolder) -> JobFolder:
     folder.write_job(more="print('imported')\n")
     return folder
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [({}, {}), (ON_DISK, {"durability": {"level": "fsync", "released_txid": 12, "server_can_lose": "nothing"}})],
-    ids=["done", "durable"],
-)
-def test_json_is_the_only_line_on_standard_output(capsys, given: dict[str, Any], shown: dict[str, Any]) -> None:
-    assert execute(typed_run(), FakeRunner(**DONE, **given)) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out) == {
-        "topology": "lines",
-        "committed": 10,
-        "last_txid": 12,
-        "tuples": 1000,
-        "seconds": 4.0,
-        "attempts": 11,
-        "failed_attempts": 1,
-        "waves": 3,
-        "commit_groups": 2,
-        "changes": 30,
-        **shown,
-    }
-    assert printed.out.count("\n") == 1
-    assert "imported" in printed.err
 
 
 @pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
@@ -110,71 +84,6 @@ def test_json_has_no_trouble_for_a_signal(capsys: pytest.CaptureFixture[str]) ->
         execute(typed_run(), stopped)
     error = json.loads(capsys.readouterr().out)["error"]
     assert error == {"exit_code": 143, "message": "stopped; run again to continue after the last commit"}
-
-
-def test_people_are_told_rates_counters_and_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    execute(typed_run(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
-    assert capsys.readouterr().out.splitlines()[-5:] == [
-        "lines: done",
-        "  10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
-        "  2.5 transactions/s, 250 tuples/s, 3 waves, 2 commits",
-        "  counter invalid_utf8_lines: 3",
-        "  hash {lines}:lines in the private server in 'data'",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("size", "said"), [(2, "first wave 3.0 s, then 8.0 transactions/s, 800 tuples/s, 3"), (10, "first wave 3.0 s, 3")]
-)
-def test_a_rate_leaves_out_the_first_wave_in_which_spark_starts(capsys, size: int, said: str) -> None:
-    history = RunHistory()
-    history.waves.add(WaveTime(3.0, 0.1, size))
-    execute(typed_run(as_json=False), FakeRunner(**DONE, history=history))
-    assert f"  {said} waves, 2 commits" in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("done", "said"),
-    [
-        ({"dead_letters": 3}, "3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"),
-        ({"republished": {6: 21}}, "quarantined txid 6 was republished as txid 21"),
-        ({"republished_letters": 1}, "1 dead letter published"),
-        (
-            {"server_away_count": 1, "server_away_s": 2.5},
-            "the server was unreachable once, for 2.5 s in all; nothing was lost",
-        ),
-        (
-            {"server_away_count": 2, "server_away_s": 4},
-            "the server was unreachable 2 times, for 4.0 s in all; nothing was lost",
-        ),
-        (ON_DISK, "on disk up to txid 12, confirmed by the server (durability fsync)"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_people_are_told_what_else_happened(capsys, done: dict[str, Any], said: str) -> None:
-    execute(typed_run(as_json=False), FakeRunner(**DONE, **done))
-    assert f"  {said}" in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [
-        (1, "the batch of txid 1; see"),
-        (2, "the batches of txid 1, 2; see"),
-        (12, "the batches of txid 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more; see"),
-    ],
-)
-def test_the_last_line_on_standard_error_names_what_was_quarantined(capsys, count: int, said: str) -> None:
-    execute(typed_run(), FakeRunner(**DONE, quarantined=list(range(1, count + 1))))
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"txbatch: QUARANTINED, and therefore not in the state: {said} `txbatch quarantine list")
-
-
-@pytest.mark.parametrize(("changes", "is_said"), [(0, True), (1, False)])
-def test_a_run_that_has_written_nothing_says_so(capsys, changes: int, is_said: bool) -> None:
-    execute(typed_run(), FakeRunner(**{**DONE, "changes": changes}))
-    said = "txbatch: NOTHING WRITTEN: 10 transactions committed, with 1,000 tuples, and none changed a state;"
-    assert (said in capsys.readouterr().err) is is_said
 
 
 def test_a_run_without_a_committer_says_that_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,25 +142,37 @@ def test_the_signals_are_given_back(signals: tuple[int, ...]) -> None:
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-@pytest.mark.parametrize(
-    ("done", "said"),
-    [
-        (DONE, "lines: 10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed"),
-        ({"last_txid": 12}, "lines: nothing new: already committed up to txid 12"),
-    ],
-    ids=["done", "nothing to do"],
-)
-def test_progress_goes_to_standard_error_by_the_line(capsys, done: dict[str, Any], said: str) -> None:
-    execute(typed_run(), FakeRunner(**done))
-    shown = [line for line in capsys.readouterr().err.splitlines() if line != "imported"]
-    assert shown == ["lines: starting", "lines: running", said]
+def with_first_wave(size: int) -> RunHistory:
+    history = RunHistory()
+    history.waves.add(WaveTime(3.0, 0.1, size))
+    return history
 
 
-def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    execute(typed_run(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
-    shown = capsys.readouterr()
-    assert (
-        f"lines: a power cut may take from this server {EVERYSEC}; what is released upstream waits for its answer only "
-        "(durability memory)" in shown.err
-    )
-    assert (shown.err + shown.out).count("power cut") == 1
+RUNS: dict[str, dict[str, Any]] = {
+    "done": DONE | {"counters": Counter(invalid_utf8_lines=3)},
+    "nothing new": {"last_txid": 12},
+    "nothing written": DONE | {"changes": 0},
+    "on disk": DONE
+    | {"durability": DurabilityReport(Durability(DurabilityLevel.FSYNC), "nothing"), "released_txid": 12},
+    "in memory": DONE | {"durability": DurabilityReport(Durability(), "its last second of commits")},
+    "a first wave of 2": DONE | {"history": with_first_wave(2)},
+    "a first wave of all": DONE | {"history": with_first_wave(10)},
+    "dead letters": DONE | {"dead_letters": 3},
+    "republished": DONE | {"republished": {6: 21}, "republished_letters": 1},
+    "away once": DONE | {"server_away_count": 1, "server_away_s": 2.5},
+    "away twice": DONE | {"server_away_count": 2, "server_away_s": 4},
+    "one quarantined": DONE | {"quarantined": [1]},
+    "many quarantined": DONE | {"quarantined": [*range(1, 13)]},
+}
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["people", "programs"])
+def test_what_a_run_has_done_is_said_and_json_is_the_only_line_on_standard_output(capsys, as_json: bool) -> None:
+    said = []
+    for name, done in RUNS.items():
+        assert execute(typed_run(as_json=as_json), FakeRunner(**done)) == 0
+        printed = capsys.readouterr()
+        if as_json:
+            assert printed.out == json.dumps(json.loads(printed.out), ensure_ascii=False) + "\n"
+        said.append(f"== {name}\n-- standard error\n{printed.err}-- standard output\n{printed.out}")
+    approved("\n".join(said), f"run-command-{'json' if as_json else 'text'}")

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from coordinator.operating.cli.commands.examine import _finding_lines
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.platform_checks import FolderFacts, check_folder, check_python, check_spark
+from tests.support.approved import approved
 from tests.support.inspection.facts import EXECUTOR, SPARK, spark
 
 OK, WARN, FAIL = Weight.OK, Weight.WARN, Weight.FAIL
@@ -50,46 +52,28 @@ def test_a_sound_cluster_has_one_good_finding_for_each_subject():
     assert {finding.weight for finding in findings} == {OK}
 
 
-@pytest.mark.parametrize(
-    ("changes", "subject", "weight", "found"),
-    [
-        ({"version": "3.5.1"}, "spark", FAIL, "executors run PySpark 4.1.0 on one"),
-        (
-            {"version": "4.9.0", "executors": (replace(EXECUTOR, pyspark="4.9.1"),)},
-            "spark",
-            WARN,
-            "Spark 4.9.0 at master 'spark://one:7077' was not tried",
-        ),
-        ({"java_version": "11.0.2"}, "java", FAIL, "Java 11.0.2"),
-        ({"java_version": "1.8.0_99"}, "java", FAIL, "Java 1.8.0_99"),
-        ({"open_doors": ("its ports are open", "its web UI is open")}, "spark security", WARN, "its web UI"),
-        (
-            {"executors": (EXECUTOR, replace(EXECUTOR, host="two", python="3.12.1"))},
-            "executor Python",
-            FAIL,
-            "the driver runs Python 3.11.2, /usr/bin/python3 on two is 3.12.1",
-        ),
-        (
-            {"executors": (replace(EXECUTOR, missing={"redis": "ModuleNotFoundError: No module named 'redis'"}),)},
-            "executor modules",
-            FAIL,
-            "executors cannot import redis on one (ModuleNotFoundError",
-        ),
-        (
-            {"executors": (replace(EXECUTOR, scratch={"/a": 2**40, "/b": 0}),)},
-            "disk",
-            FAIL,
-            "scratch folder on one '/b' has 0.0 GiB free",
-        ),
-        ({"executors": (replace(EXECUTOR, scratch={"/a": -1}),)}, "disk", FAIL, "cannot be written"),
-    ],
-)
-def test_each_trouble_of_spark_is_named_alone(changes: dict[str, Any], subject: str, weight: Weight, found: str):
-    (troubled,) = [finding for finding in check_spark(spark(**changes)) if finding.weight is not OK]
-    assert (troubled.subject, troubled.weight) == (subject, weight)
-    assert found in troubled.found
-    assert troubled.why
-    assert troubled.remedy
+ANOTHER = replace(EXECUTOR, host="two", python="3.12.1")
+UNFIT = replace(EXECUTOR, missing={"redis": "ModuleNotFoundError: No module named 'redis'"})
+TROUBLES: dict[str, dict[str, Any]] = {
+    "another PySpark": {"version": "3.5.1"},
+    "a PySpark that was not tried": {"version": "4.9.0", "executors": (replace(EXECUTOR, pyspark="4.9.1"),)},
+    "an old Java": {"java_version": "11.0.2"},
+    "a very old Java": {"java_version": "1.8.0_99"},
+    "open doors": {"open_doors": ("its ports are open", "its web UI is open")},
+    "another Python": {"executors": (EXECUTOR, ANOTHER)},
+    "a module is missing": {"executors": (UNFIT,)},
+    "no room": {"executors": (replace(EXECUTOR, scratch={"/a": 2**40, "/b": 0}),)},
+    "a folder that cannot be written": {"executors": (replace(EXECUTOR, scratch={"/a": -1}),)},
+}
+
+
+def test_each_trouble_of_spark_is_named_alone_with_why_it_matters_and_what_to_do():
+    said = []
+    for name, changes in TROUBLES.items():
+        (troubled,) = [finding for finding in check_spark(spark(**changes)) if finding.weight is not OK]
+        assert troubled.why
+        said += [f"== {name}", *_finding_lines([troubled], str)]
+    approved("\n".join(said), "spark-troubles")
 
 
 def test_a_local_master_has_no_doors_to_close():

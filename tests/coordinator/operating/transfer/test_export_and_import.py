@@ -19,6 +19,7 @@ from state.redis_admin.all_records import RedisRecords
 from state.redis_owner.store import RedisStore
 from state.values.state_kind import StateKind
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.stores.builders import acquire, dump
 from tests.support.topologies.sharded_topology import Sharded
 from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS
@@ -98,24 +99,8 @@ def test_lines_are_typed_as_declared(typed):
     assert (first["txbatch"], first["version"], first["topology"]) == ("state", 1, "typed")
     assert first["control"]["committed"] == "2"
     assert last["end"]["lines"] == len(lines) + 2
-    of_state: dict[str, list[Any]] = {}
-    for line in lines:
-        of_state.setdefault(line.get("state", "own"), []).append(line)
-    assert {"state": "counts", "field": "wörd/0", "value": 2} in of_state["counts"]
-    assert {"state": "money", "field": 0, "value": "0.70"} in of_state["money"]
-    assert {"state": "shares", "field": {"base64": "d/ZyZC8x"}, "value": 0.2} in of_state["shares"]
-    assert {"state": "shares", "field": {"base64": "b2Rk"}, "value": {"base64": "MS41MA=="}} in of_state["shares"]
-    assert {"state": "seen", "member": 6} in of_state["seen"]
-    assert {"state": "since", "field": "wörd/0%7C%257C|2026-11-21|0", "value": "2026-11-21"} in of_state["since"]
-    assert {"state": "days", "field": "2026-11-21", "value": 2} in of_state["days"]
-    assert {"state": "views", "part": "2026-11-21", "expires_ms": 4_102_444_800_000} in of_state["views"]
-    assert {"state": "views", "part": "2026-11-21", "field": "wörd/0", "value": 2} in of_state["views"]
-    assert {"state": "last", "part": 3, "value": "wörd/3"} in of_state["last"]
-    assert {"state": "recent", "item": "wörd/0"} in of_state["recent"]
-    notes = {line["field"]: line["value"] for line in of_state["notes"]}
-    assert notes["wörd/1"] == {"base64": "wörd/1", "seen": [2, None]}
-    recent = [line["item"] for line in of_state["recent"]]
-    assert recent[-1] == {"base64": "eyJiYXNlNjQiOiJ3w7ZyZC8yIn0="}, "JSON that looks like bytes travels as bytes"
+    of_states = [json.dumps(line, ensure_ascii=False) for line in lines if "state" in line]
+    approved("\n".join(sorted(of_states)), "export-of-typed-states")
 
 
 def test_a_topology_that_exists_is_replaced_only_if_asked_and_its_run_is_fenced_out(typed):

@@ -15,7 +15,7 @@ import redis
 from tests.conftest import redis_program, running_server
 from tests.support.dashboard.browsing import axe_source, chromium, complaints, tab
 from tests.support.dashboard.served import Served, served
-from tests.support.dashboard.stored import FIGURES, NOW, failed_story, samples, store_all, store_topology, story
+from tests.support.dashboard.stored import FIGURES, samples, store_all, store_topology, story
 from tests.support.stores.mortal_server import MortalServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.redis]
@@ -181,16 +181,6 @@ class TestWhatChanges:
             page.locator("#pause").click()
             page.get_by_text("7.7 s").first.wait_for()
 
-    def test_rates_flow_in_the_graph(self, browser: Any, client: redis.Redis, dashboard: Served) -> None:
-        with page_of(browser, dashboard, PAGES["topology"]) as page:
-            components = {
-                name: replace(each, tuples_in=each.tuples_in + 24_680) for name, each in FIGURES.components.items()
-            }
-            store_topology(
-                client, "words", figures=replace(FIGURES, at=NOW + 2, components=components), told=samples(9)
-            )
-            page.locator("pre.flow", has_text="12.3 k tuples/s").first.wait_for()
-
     def test_a_dashboard_that_was_ended_is_said_and_its_page_continues(self, browser, client, dashboard) -> None:
         with page_of(browser, dashboard, PAGES["topology"]) as page:
             dashboard.stop()
@@ -198,20 +188,6 @@ class TestWhatChanges:
             assert page.get_by_text("12.5 k").first.is_visible(), "the last figures stay"
             dashboard.start()
             page.locator("#away").wait_for(state="hidden")
-
-    def test_ten_thousand_transactions(self, browser: Any, client: redis.Redis, dashboard: Served, axe: str) -> None:
-        stories = {n: story(n) for n in range(1, 10_001)} | {n: failed_story(n) for n in (5, 7_777)}
-        store_topology(client, "words", committed=10_000, stories=stories, history=range(1, 10_001), told=samples())
-        with page_of(browser, dashboard, PAGES["transactions"]) as page:
-            assert page.locator("tbody tr").count() == 50
-            page.get_by_role("link", name="Older").click()
-            assert page.locator("tbody tr").first.get_attribute("data-key") == "9950"
-            page.get_by_role("link", name="Failed themselves").click()
-            assert [each.get_attribute("data-key") for each in page.locator("tbody tr").all()] == ["7777", "5"]
-            assert complaints(page, axe) == []
-            page.locator("#txid").fill("5,000")
-            page.keyboard.press("Enter")
-            page.get_by_role("heading", name="Transaction 5,000").wait_for()
 
 
 def test_a_server_that_was_killed_is_said_and_its_figures_return(browser: Any, tmp_path: Path) -> None:

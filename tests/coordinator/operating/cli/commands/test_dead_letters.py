@@ -16,6 +16,7 @@ from state.commits.dead_letters import add_letters, pack_letter
 from state.commits.write_set import WriteSet
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of
 
@@ -47,35 +48,10 @@ def url(redis_backend: Backend) -> str:
 ended = partial(txbatch, "dead-letters")
 
 
-def test_a_list_for_people_shows_reason_and_values_without_control_characters(url: str, output) -> None:
-    assert output(f"dead-letters list wc --redis {url} --limit 2").splitlines() == [
-        f"wc on {url}: 3 dead letters, committed up to txid 3",
-        "1.0  check[1] <- lines/default: not a number",
-        "    line = 'a\\x1b[31m'",
-        "1.1  check[1] <- lines/default: not text",
-        "    line = b'\\xff'",
-        "more with --after 1.1",
-    ]
-
-
-def test_a_list_as_json_continues_after_the_last_letter(url: str, output) -> None:
-    first = json.loads(output(f"dead-letters list wc --redis {url} --after 1.0 --limit 1 --json"))
-    found = {name: first[name] for name in ("topology", "committed", "stored", "next")}
-    assert found == {"topology": "wc", "committed": 3, "stored": 3, "next": "1.1"}
-    second = json.loads(output(f"dead-letters list wc --redis {url} --after", first["next"], "--json"))
-    assert second["next"] is None
-    assert second["letters"] == [
-        {
-            "id": "3.0",
-            "txid": 3,
-            "component": "check",
-            "task": 1,
-            "source": "lines",
-            "stream": "default",
-            "values": {"line": {"$decimal": "1.50"}},
-            "reason": "not a number",
-        }
-    ]
+def test_a_list_shows_reason_and_values_without_control_characters_and_continues_after_its_last(url, output) -> None:
+    commands = ("list wc --limit 2", "list wc --after 1.0 --limit 1 --json", "list wc --after 1.1 --json")
+    shown = [f"$ txbatch dead-letters {each}\n{output(f'dead-letters {each} --redis {url}')}" for each in commands]
+    approved("".join(shown), "dead-letters-list", URL=url)
 
 
 def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(url: str, capsys) -> None:
@@ -107,25 +83,21 @@ def test_single_letters_are_dropped_and_the_others_stay(url: str, output) -> Non
     assert printed == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("drop wc --yes", 2, "give either --until TXID, or --letter ID for each letter to delete"),
-        ("drop wc --until 1 --letter 1.0", 2, "give either --until TXID, or --letter ID"),
-        ("drop wc --letter 1.0 --letter 2.0 --yes", 2, "topology 'wc' has no dead letter 2.0;"),
-        ("drop wc --letter 1 --yes", 2, "--letter '1' is not the id of a dead letter"),
-        ("republish m:f --letter 1.0 --component check", 2, "--component and --letter exclude each other"),
-        ("list others", 2, "topology 'others' is not stored on"),
-        ("export others", 2, "topology 'others' is not stored on"),
-        ("drop others --until 1 --yes", 2, "topology 'others' is not stored on"),
-        (f"republish {CHECKED} -p input=README.md", 2, "topology 'checked_orders' is not stored on"),
-        ("list wc --after 3", 2, "--after '3' is not the id of a dead letter; give one as listed"),
-        ("drop wc --until 4 --yes", 4, "were not dropped: txid 4 is not committed; the last one is 3"),
-        ("drop wc --until 3", 2, "Standard input is not a terminal to ask on; give --yes to delete"),
-    ],
-)
-def test_a_mistake_changes_nothing_and_is_explained(url, output, complaint, *, arguments, code, message) -> None:
-    assert message in " ".join(complaint(f"dead-letters {arguments} --redis {url}", code=code).split())
+MISTAKEN = [
+    *("drop wc --yes", "drop wc --until 1 --letter 1.0", "drop wc --letter 1.0 --letter 2.0 --yes"),
+    *("drop wc --letter 1 --yes", "republish m:f --letter 1.0 --component check", "list others", "export others"),
+    *("drop others --until 1 --yes", f"republish {CHECKED} -p input=README.md", "list wc --after 3"),
+    "drop wc --until 3",
+]
+EARLY = "drop wc --until 4 --yes"
+
+
+def test_a_mistake_changes_nothing_and_is_explained(url: str, output, complaint) -> None:
+    said = [f"$ txbatch dead-letters {each}\n{complaint(f'dead-letters {each} --redis {url}')}" for each in MISTAKEN]
+    early = complaint(f"dead-letters drop wc --until 4 --yes --redis {url}", code=4)
+    approved(
+        "".join([*said, f"$ txbatch dead-letters drop wc --until 4 --yes\n{early}"]), "dead-letters-mistakes", URL=url
+    )
     assert json.loads(output(f"dead-letters list wc --redis {url} --json"))["stored"] == 3
 
 

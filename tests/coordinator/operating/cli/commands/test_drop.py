@@ -61,24 +61,8 @@ def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, output) ->
     assert receipt.endswith("durability memory")  # of txid 2, which nothing has confirmed yet
 
 
-def test_status_as_json(url: str, output) -> None:
-    shown = json.loads(output(f"status words --redis {url} --json"))
-    assert NONCE in shown["fence"]
-    assert {name: shown[name] for name in shown if name != "fence"} == {
-        "topology_id": "words",
-        "committed_txid": 0,
-        "generation": "cd" * 16,
-        "topology": "graph",
-        "source_fingerprint": "files",
-        "metadata_count": 1,
-        "quarantined_count": 0,
-        "last_receipt": None,
-        "is_dropping": False,
-        "durable": {},
-        "server_can_lose": "everything (appendonly no, no snapshots)",
-        "standing": "untold",
-        "run": None,
-    }
+def test_status_as_json_has_the_fence(url: str, output) -> None:
+    assert NONCE in json.loads(output(f"status words --redis {url} --json"))["fence"]
 
 
 @pytest.mark.parametrize(

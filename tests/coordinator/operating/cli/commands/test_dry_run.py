@@ -6,6 +6,7 @@ import json
 import sys
 from functools import partial
 
+from tests.support.approved import approved
 from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 
@@ -44,64 +45,16 @@ def parts(input="input.txt"):
 ended = partial(txbatch, "dry-run")
 
 
-def test_it_shows_the_first_batch_and_touches_no_server(folder: JobFolder, output, monkeypatch):
-    folder.write_job()
+def test_it_shows_batches_and_what_they_would_write_and_touches_no_server(folder: JobFolder, output, monkeypatch):
+    folder.write_job(more=PARTS + BAD_STORE)
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    assert output("dry-run job_of_lines:topology -p lines_per_batch=2").splitlines() == [
-        "lines: batch 1, not committed",
-        "  lines (spout TextFiles): 2 tuples emitted",
-        "    line='one'",
-        "    line='two'",
-        "  store (committer Store): 0 tuples emitted",
-        "  would write",
-        "    {lines}:lines (hash), by store: 1 change",
-        "      'all' += 2",
+    commands = [
+        *("topology -p lines_per_batch=2", "topology -p lines_per_batch=2 --batches 5 --limit 1"),
+        *("topology --json --limit 2", "parts --limit 3", "parts --limit 1 --json"),
     ]
+    shown = [f"$ txbatch dry-run job:{each}\n{output(f'dry-run job_of_lines:{each}')}" for each in commands]
+    approved("".join(shown), "dry-run")
     assert not (folder.path / ".txbatch").exists()
-
-
-def test_it_shows_as_many_batches_and_tuples_as_it_is_told(folder: JobFolder, output):
-    folder.write_job()
-    shown = output("dry-run job_of_lines:topology -p lines_per_batch=2 --batches 5 --limit 1").splitlines()
-    assert [line for line in shown if "batch" in line] == [
-        "lines: batch 1, not committed",
-        "lines: batch 2, not committed",
-    ]
-    assert "    … 1 more" in shown
-
-
-def test_a_limit_is_for_all_parts_of_a_state_together(folder: JobFolder, output):
-    folder.write_job(more=PARTS)
-    shown = output("dry-run job_of_lines:parts --limit 3").splitlines()
-    assert shown[shown.index("  would write") + 1 :] == [
-        "    {lines}:by_line:one (hash), by store: 2 changes",
-        "      'a' = 1",
-        "      'b' = 2",
-        "    {lines}:by_line:three (hash), by store: 2 changes",
-        "      'a' = 1",
-        "      … 1 more",
-        "    … 1 part more of state by_line, by store: 2 changes",
-    ]
-    (batch,) = json.loads(output("dry-run job_of_lines:parts --limit 1 --json"))["batches"]
-    assert [(each["count"], len(each["changes"])) for each in batch["writes"]] == [(2, 1)]
-    assert batch["left_out"] == [{"component": "store", "state": "by_line", "parts": 2, "changes": 4}]
-
-
-def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder, output):
-    folder.write_job(more=BAD_STORE)
-    printed = json.loads(output("dry-run job_of_lines:topology --json --limit 2"))
-    (batch,) = printed["batches"]
-    assert batch["components"][0]["emitted"] == 3
-    assert batch["components"][0]["tuples"][0] == {"stream": "default", "values": {"line": "one"}}
-    assert batch["writes"] == [
-        {
-            "component": "store",
-            "key": "{lines}:lines",
-            "type": "hash",
-            "count": 1,
-            "changes": [{"operation": "increment", "field": "all", "value": 3}],
-        }
-    ]
     assert json.loads(output("dry-run job_of_lines:bad --json", code=1))["batches"][0]["writes"] is None
 
 

@@ -15,6 +15,7 @@ from state.records.transaction_story import AttemptStory, ComponentStory, Transa
 from state.redis_admin.pulse import PulseSender
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 STORY = TransactionStory(
@@ -50,59 +51,15 @@ class TestOnAServer:
         yield redis_backend.url
         store.close()
 
-    def test_a_committed_transaction_is_shown_whole_and_as_json(self, url: str, output) -> None:
-        shown = output(f"inspect words 1 --redis {url}")
-        assert "state             committed, exactly once; the last committed one is 2" in shown
-        assert "receipt           attempt 00000000000003e9, digest " in shown
-        assert "group             2 transactions, 1 to 2, in one commit" in shown
-        assert "contained         coordinator: ['in.txt', 0, 5]" in shown
-        assert "processed after 1.50 s, committed after 1.51 s, commit call 5.0 ms" in shown
-        assert "input             10 tuples by the spout, of about 2,048 bytes" in shown
-        assert "attempts          12, the last 2 of them" in shown
-        assert " 400 ms  failed, worker lost: an executor is gone" in shown
-        assert " 515 ms  committed" in shown
-        assert "count: 10 from lines/default, 4 out on default, 1 refused, 2.5 ms" in shown
-        found = json.loads(output(f"inspect words 1 --redis {url} --json"))
-        assert (found["state"], found["metadata"]) == ("committed", {"coordinator": ["in.txt", 0, 5]})
-        assert (found["receipt"]["attempt_id"], found["receipt"]["last_txid"]) == ("00000000000003e9", 2)
-        assert [each["failed"] for each in found["story"]["attempts"]] == ["worker lost", ""]
-
-    @pytest.mark.parametrize(
-        ("txid", "said"),
-        [
-            ("2", "story             not recorded: the run ended too early"),
-            ("3", "state             cut, and not committed; the last committed one is 2"),
-            ("3", "story             no failed attempt is recorded: none has failed, the run has not ended yet"),
-            ("4", "state             not cut yet, as far as is stored; the last committed one is 2"),
-        ],
-    )
-    def test_what_is_not_told_or_not_committed(self, url: str, output, txid: str, said: str) -> None:
-        assert said in output(f"inspect words {txid} --redis {url}")
+    @pytest.mark.usefixtures("utc")
+    def test_a_transaction_is_shown_whole_and_as_json(self, url: str, output) -> None:
+        commands = [f"inspect words {txid} --redis {url}" for txid in (1, 2, 3, 4)] + [
+            f"inspect words 1 --redis {url} --json"
+        ]
+        approved("\n".join(f"$ txbatch {each}\n{output(each)}" for each in commands), "inspect", URL=url)
 
     def test_an_unknown_topology(self, url: str, complaint) -> None:
         assert "topology 'others' is not stored on" in complaint(f"inspect others 1 --redis {url}")
-
-
-@pytest.mark.parametrize(
-    ("known", "said"),
-    [
-        (KnownTransaction(1, 20_000, 10_001), "nothing else is kept of it any more: the history begins at txid 10,001"),
-        (KnownTransaction(1, 20_000), "nothing else is kept of it any more: there is no history"),
-        (KnownTransaction(1, 1, 1, left_out={"coordinator": 9_000}), "coordinator: 9,000 bytes, too long to be kept"),
-        (
-            KnownTransaction(1, 1, 1, is_quarantined=True, story=replace(STORY, set_aside=True)),
-            "  state             quarantined: its batch was set aside, and it was committed empty; the last committed "
-            "one is 1\n  quarantined       see `txbatch quarantine show words 1`\n",
-        ),
-        (
-            KnownTransaction(1, 1, 1, story=replace(STORY, set_aside=True)),
-            "  state             committed empty: its batch had been quarantined, and was republished or discarded; ",
-        ),
-    ],
-    ids=["out of the history", "no history", "too long", "quarantined", "was quarantined"],
-)
-def test_what_is_no_longer_known(known: KnownTransaction, said: str) -> None:
-    assert said in "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
 
 
 FAILED = TransactionStory(
@@ -110,28 +67,24 @@ FAILED = TransactionStory(
     attempts=(AttemptStory("00ff", 5, 1_000.0, 1_000.4, "user code", "lookup[0]: ValueError: bad"),),
     attempt_count=1,
 )
+ASIDE = replace(STORY, set_aside=True)
+KNOWN = {
+    "out of the history": KnownTransaction(1, 20_000, 10_001),
+    "no history": KnownTransaction(1, 20_000),
+    "too long": KnownTransaction(1, 1, 1, left_out={"coordinator": 9_000}),
+    "quarantined": KnownTransaction(1, 1, 1, is_quarantined=True, story=ASIDE),
+    "was quarantined": KnownTransaction(1, 1, 1, story=ASIDE),
+    "stopped its run": KnownTransaction(17, 16, 1, metadata={"coordinator": 5}, story=FAILED),
+    "of an opaque spout": KnownTransaction(17, 16, 1, story=FAILED),
+    "committed since": KnownTransaction(17, 17, 1, story=FAILED),
+}
 
 
-@pytest.mark.parametrize(
-    ("known", "said"),
-    [
-        (KnownTransaction(17, 16, 1, metadata={"coordinator": 5}, story=FAILED), "not committed by that run"),
-        (KnownTransaction(17, 16, 1, story=FAILED), "state             cut, and not committed"),
-        (KnownTransaction(17, 17, 1, story=FAILED), "; a later run has committed it, and reported nothing of that"),
-    ],
-    ids=["in flight", "opaque", "committed since"],
-)
-def test_a_transaction_that_stopped_its_run_shows_its_attempts(known: KnownTransaction, said: str) -> None:
-    shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
-    assert said in shown
-    assert "400 ms  failed, user code: lookup[0]: ValueError: bad" in shown
-    assert "commit call" not in shown
-
-
-def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None:
-    known = KnownTransaction(1, 1, 1, story=replace(STORY, set_aside=True))
-    shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
-    assert "tuples of the last attempt, as far as tasks have reported; none is committed" in shown
+@pytest.mark.usefixtures("utc")
+def test_what_is_not_or_no_longer_known_is_said() -> None:
+    server = choose_server("redis://h:1", None)
+    shown = ["\n".join([f"== {name}", *lines("words", known, server, {})]) for name, known in KNOWN.items()]
+    approved("\n".join(shown), "inspect-unknown")
 
 
 @pytest.mark.redis
@@ -156,20 +109,7 @@ def test_a_dry_run_shows_the_tuples_at_each_component(redis_backend: Backend, ou
         cluster.submit(topology(str(tmp_path / "in.txt"), 1)).run_until_idle()
     given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1")
     command = ("dry-run", "examples.word_count:topology", "--txid", "1", *given, "--redis", str(redis_backend.url))
-    assert output(*command, "--limit", "1").splitlines() == [
-        f"contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
-        "word_count: batch 1, not committed",
-        "  lines (spout TextFiles): 1 tuple emitted",
-        "    line='a b'",
-        "  count (bolt CountWords): 2 tuples emitted",
-        "    word='a', count=1",
-        "    … 1 more",
-        "  store (committer StoreCounts): 0 tuples emitted",
-        "  would write",
-        "    {word_count}:counts (hash), by store: 2 changes",
-        "      'a' += 1",
-        "      … 1 more",
-    ]
+    approved(output(*command, "--limit", "1"), "dry-run-txid", FOLDER=tmp_path)
     shown = json.loads(output(*command, "--json"))
     assert shown["contained"] == [f"{tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4"]
     assert [each["count"] for each in shown["batches"][0]["writes"]] == [2]

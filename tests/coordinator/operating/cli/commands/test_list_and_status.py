@@ -19,6 +19,7 @@ from state.records.topology_overview import TopologyOverview
 from state.redis_admin.pulse import PulseSender
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.dashboard import stored
 from tests.support.dashboard.stored import NOW
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
@@ -49,56 +50,37 @@ def test_a_time_is_shown_in_the_readers_zone_with_its_offset(monkeypatch: pytest
         time.tzset()
 
 
-class TestStatus:
-    def test_a_run_is_shown_with_place_time_rates_and_failures(self) -> None:
-        shown = "\n".join(lines(seen(), choose_server("redis://h:1", None)))
-        assert "running on node7, pid 4711, as ann, since " in shown
-        assert "(3 min 21 s)" in shown
-        assert "master local[4], durability fsync, pyspark 4.1.0, python 3.12.1" in shown
-        assert "40 transactions committed, 1 of 50 attempts failed: 1 worker lost; 2 above it repeated with it" in shown
-        assert "12.5 transactions/s, 12,500 tuples/s, commit lag 0.4 s, 25% of the input cut" in shown
-        assert "1 waiting, 2 processing, 3 processed, 4 committing" in shown
-        assert "cut to commit 410 ms (95 %: 800 ms), commit call 2.1 ms (95 %: 4.0 ms)" in shown
-        assert "txid 17, worker lost, 1 min 6 s ago: an executor is gone" in shown
+GONE = replace(seen(connected=0), pulse=run_pulse.RunPulse(RUN, FIGURES, NOW, is_gone=True))
+WAITING = replace(
+    FIGURES,
+    state=run_pulse.RunState.WITHOUT_EXECUTORS,
+    cluster="waiting for executors: 0 registered, asked for 2 of 8 GiB",
+)
+FAILED = replace(FIGURES, state=run_pulse.RunState.FAILED, error="disk full\x1b[2J")
+STATUSES = {
+    "running": seen(),
+    "waits for executors": seen(WAITING),
+    "silent": seen(at=NOW + 100, connected=0),
+    "killed": GONE,
+    "done": seen(replace(FIGURES, state=run_pulse.RunState.DONE), at=NOW + 60),
+    "failed": seen(FAILED),
+    "no pulse": replace(seen(), pulse=None, connected=0),
+    "no pulse, but connected": replace(seen(), pulse=None),
+}
 
-    def test_a_run_that_waits_for_executors_says_for_how_many(self) -> None:
-        story = "waiting for executors: 0 registered, asked for 2 of 8 GiB"
-        found = seen(replace(FIGURES, state=run_pulse.RunState.WITHOUT_EXECUTORS, cluster=story))
-        shown = "\n".join(lines(found, choose_server("redis://h:1", None)))
-        assert "  run               waiting for executors on node7, pid 4711" in shown
-        assert f"  cluster           {story}" in shown
-        watched = watch_line(found.pulse, found.standing, 42, NOW)
-        assert watched.startswith(f"{story} · txid 42")
 
-    @pytest.mark.parametrize(
-        ("found", "said"),
-        [
-            (seen(at=NOW + 100, connected=0), "silent for 1 min 40 s: it was killed, or cannot reach this server"),
-            (
-                replace(seen(connected=0), pulse=run_pulse.RunPulse(RUN, FIGURES, NOW, is_gone=True)),
-                "killed: its process is gone, and it did not say that it ended; it was last running, on node7",
-            ),
-            (
-                seen(replace(FIGURES, state=run_pulse.RunState.DONE), at=NOW + 60),
-                "done 1 min ago, after 3 min 20 s, on node7",
-            ),
-            (
-                seen(replace(FIGURES, state=run_pulse.RunState.FAILED, error="disk full\x1b[2J")),
-                r"failed 1.0 s ago, after 3 min 20 s, on node7, pid 4711, as ann: disk full\x1b[2J",
-            ),
-            (replace(seen(), pulse=None, connected=0), "no run is known"),
-            (replace(seen(), pulse=None), "running, and reports nothing about itself"),
-        ],
-        ids=["silent", "killed", "done", "failed", "no pulse", "no pulse, but connected"],
-    )
-    def test_a_run_that_does_not_run(self, found: TopologyOverview, said: str) -> None:
-        assert said in "\n".join(lines(found, choose_server("redis://h:1", None)))
+@pytest.mark.usefixtures("utc")
+def test_how_a_run_stands_is_shown_to_people_and_programs() -> None:
+    shown = [
+        "\n".join([f"== {name}", *lines(found, choose_server("redis://h:1", None)), json.dumps(plain(found))])
+        for name, found in STATUSES.items()
+    ]
+    approved("\n".join(shown), "status")
 
-    def test_json_has_everything_the_run_told(self) -> None:
-        found = json.loads(json.dumps(plain(seen())))
-        assert found["standing"] == "running"
-        assert found["run"]["run"]["pid"] == 4711
-        assert found["run"]["now"]["components"]["count"]["tuples_in"] == 1_000
+
+def test_what_is_watched_says_for_how_many_executors_a_run_waits() -> None:
+    found = seen(WAITING)
+    assert watch_line(found.pulse, found.standing, 42, NOW).startswith(f"{WAITING.cluster} · txid 42")
 
 
 class TestWatch:

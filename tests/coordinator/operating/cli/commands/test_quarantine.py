@@ -7,12 +7,12 @@ import json
 import pytest
 
 from coordinator.operating.cli.commands import quarantine
-from coordinator.operating.cli.run_lines import moment
 from state.commits.commit import Commit
 from state.commits.quarantine import SetAside
 from state.commits.write_set import WriteSet
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import acquire, attempt, record_of
 
@@ -33,35 +33,14 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def test_list_has_a_line_for_each_batch_its_json_all_of_it_and_status_their_number(url: str, output) -> None:
-    first, second = output(f"quarantine list words --redis {url}").splitlines()
-    assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
-    assert first.endswith("5 attempts  ValueError: no number")
-    assert second.startswith("txid      2")
-    shown = json.loads(output(f"quarantine list words --redis {url} --json"))
-    assert shown["topology"] == "words"
-    assert shown["quarantined"][1] == {
-        "txid": 2,
-        "time": "1970-01-01 00:00:01Z",
-        "component": "parse",
-        "task": 1,
-        "attempts": 5,
-        "reason": "ValueError: no number",
-    }
-    assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in output(
-        f"status words --redis {url}"
-    )
-
-
-def test_show_has_the_traceback_and_what_re_creates_the_batch_and_its_json_is_one_line(url, output) -> None:
-    shown = output(f"quarantine show words 2 --redis {url}")
-    assert "  failed in         parse[1], 5 attempts\n" in shown
-    assert "  tuple             ('x',)\n" in shown
-    assert "  contained         coordinator: {'file': b'a', 'range': (1, 2)}\n" in shown
-    assert "  contained         partition.0: 7\n" in shown
-    assert "  | Traceback\n  | ValueError: no number\n" in shown
-    shown = json.loads(output(f"quarantine show words 2 --redis {url} --json"))
-    assert (shown["txid"], shown["batch"]["number"], shown["source_fingerprint"]) == (2, 2, "source-1")
+@pytest.mark.usefixtures("utc")
+def test_list_and_show_have_what_is_known_of_a_batch_and_status_their_number(url: str, output) -> None:
+    commands = [f"quarantine {each}" for each in ("list words", "list words --json", "show words 2")]
+    shown = [f"$ txbatch {each}\n{output(f'{each} --redis {url}')}" for each in commands]
+    approved("".join(shown), "quarantine", URL=url)
+    assert f"2 txids: see `txbatch quarantine list words --redis {url}`" in output(f"status words --redis {url}")
+    shown_as_json = json.loads(output(f"quarantine show words 2 --redis {url} --json"))
+    assert (shown_as_json["batch"]["number"], shown_as_json["source_fingerprint"]) == (2, "source-1")
 
 
 def test_drop_gives_batches_up(url: str, output) -> None:
@@ -72,19 +51,15 @@ def test_drop_gives_batches_up(url: str, output) -> None:
     assert output(f"quarantine list words --redis {url}") == "topology 'words' has no quarantined batches\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("show", "words", "9"), "topology 'words' has no quarantined txid 9; `txbatch quarantine list words --redis"),
-        (("drop", "words", "--txid", "9", "--yes"), "topology 'words' has no quarantined txid 9"),
-        (("drop", "words", "--yes"), "say which batches: give --txid TXID, once or several times, or --all"),
-        (("drop", "words", "--all", "--txid", "1", "--yes"), "say which batches"),
-        (("drop", "words", "--all"), "give up the quarantined batches of txid 1, 2 for good? Standard input is not"),
-        (("list", "others"), "topology 'others' is not stored on"),
-    ],
-)
-def test_mistakes_are_refused(url: str, output, complaint, arguments: tuple[str, ...], said: str) -> None:
-    assert said in complaint("quarantine", *arguments, "--redis", url)
+MISTAKEN = [
+    *("show words 9", "drop words --txid 9 --yes", "drop words --yes", "drop words --all --txid 1 --yes"),
+    *("drop words --all", "list others"),
+]
+
+
+def test_mistakes_are_refused(url: str, output, complaint) -> None:
+    said = [f"$ txbatch quarantine {each}\n{complaint(f'quarantine {each} --redis {url}')}" for each in MISTAKEN]
+    approved("".join(said), "quarantine-mistakes", URL=url)
     assert len(json.loads(output(f"quarantine list words --redis {url} --json"))["quarantined"]) == 2
 
 

@@ -19,6 +19,7 @@ from coordinator.operating.cli.standard_streams import prepare_streams
 from coordinator.operating.cli.terminal import say_json
 from coordinator.testing.cluster.cluster import LocalCluster
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.cli.in_process import txbatch
 from tests.support.topologies.typed_states import typed_topology
 
@@ -43,81 +44,32 @@ def url(redis_backend: Backend) -> str:
 ended = partial(txbatch, "state")
 
 
-def test_a_list_shows_every_state_with_its_key_type_and_size_and_for_programs_in_one_line(url: str, output) -> None:
-    head, columns, *rows = output(f"state list typed --redis {url}").splitlines()
-    assert head == f"typed on {url}: 16 states, committed up to txid 8"
-    assert columns.split() == ["KEY", "KIND", "HOLDS", "ENTRIES"]
-    assert {" ".join(row.split()) for row in rows} == {
-        "{typed}:best zset, highest 3 str -> score 3",
-        "{typed}:blob string bytes 1",
-        "{typed}:counts hash str -> int 7",
-        "{typed}:days hash date -> int 7",
-        "{typed}:fewest zset, lowest 3 str -> score 3",
-        "{typed}:last:<int> string str 7 in 7 parts",
-        "{typed}:money hash int -> Decimal(2) 7",
-        "{typed}:notes hash str -> json 7",
-        "{typed}:ranks zset str|int -> score 7",
-        "{typed}:recent list, last 4 json 4",
-        "{typed}:seen set int 7",
-        "{typed}:shares hash bytes -> float 7",
-        "{typed}:since hash str|date|int -> date 7",
-        "{typed}:unique hyperloglog str 1",
-        "{typed}:views:<date> hash str -> int 7 in 7 parts, expiring",
-        "{typed}:visitors:<str> hyperloglog str 7 in 7 parts",
-    }
-    (line,) = output(f"state list typed --redis {url} --json").splitlines()
-    printed = json.loads(line)
-    assert (printed["topology"], printed["committed"]) == ("typed", 8)
-    (best,) = [state for state in printed["states"] if state["name"] == "best"]
-    expected = {"name": "best", "key": "{typed}:best", "kind": "zset", "holds": "str -> score"}
-    assert best == {**expected, "keeps": "highest 3", "entries": 3}
+SHOWN = [
+    *("list typed", "list typed --json", "get typed counts wörd/0", "get typed money 0", "get typed seen 3"),
+    *("get typed best wörd/4", "get typed blob", "get typed last:3", "get typed views:2026-11-21"),
+    *("get typed counts wörd/0 --json", "get typed last", "get typed best", "get typed best --limit 1"),
+    *("get typed best --lowest --limit 2", "get typed fewest", "get typed best --limit 1 --json", "get typed unique"),
+    *("get typed unique --json", "get typed visitors:wörd/0", "get typed visitors:w%C3%B6rd%2F0"),
+    "get typed visitors:wörd/0 --json",
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "lines"),
-    [
-        (["counts", "wörd/0"], ["6"]),
-        (["money", "0"], ["2.10"]),
-        (["seen", "3"], ["3"]),
-        (["best", "wörd/4"], ["8.4"]),
-        (["blob"], ['{"base64": "/wQ="}']),
-        (["last:3"], ["wörd/3"]),
-        (["views:2026-11-21"], ["wörd/0\t6"]),
-        (["counts", "wörd/0", "--json"], ['{"state": "counts", "field": "wörd/0", "value": 6}']),
-        (["last"], [str(part) for part in range(7)]),
-        (["best"], ["wörd/4\t8.4", "wörd/3\t8.3", "wörd/2\t8.2"]),
-        (["best", "--limit", "1"], ["wörd/4\t8.4"]),
-        (["best", "--lowest", "--limit", "2"], ["wörd/2\t8.2", "wörd/3\t8.3"]),
-        (["fewest"], ["wörd/6\t1.0", "wörd/5\t2.0", "wörd/4\t3.0"]),
-        (["best", "--limit", "1", "--json"], ['{"state": "best", "member": "wörd/4", "score": 8.4}']),
-        (["unique"], ["7"]),
-        (["unique", "--json"], ['{"state": "unique", "count": 7}']),
-        (["visitors:wörd/0"], ["6"]),
-        (["visitors:w%C3%B6rd%2F0"], ["6"]),
-        (["visitors:wörd/0", "--json"], ['{"state": "visitors", "part": "wörd/0", "count": 6}']),
-    ],
-    ids=" ".join,
-)
-def test_entries_are_shown_as_declared_the_best_scores_first_and_different_members_counted(
-    url: str, output, arguments: list[str], lines: list[str]
-) -> None:
-    assert output("state get typed", *arguments, "--redis", url).splitlines() == lines
+def test_states_and_their_entries_are_shown_as_declared_the_best_scores_first(url: str, output) -> None:
+    shown = [f"$ txbatch state {each}\n{output(f'state {each} --redis {url}')}" for each in SHOWN]
+    approved("".join(shown), "state", URL=url)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nope"], "declares no state 'nope'; declared: best, blob, counts"),
-        (["counts", "nope"], "state 'counts' has no entry 'nope'"),
-        (["counts:a"], "state 'counts' of topology 'typed' has no parts"),
-        (["views:monday"], "part 'monday' of state 'views' is not a date"),
-        (["views:2026-11-30"], "state 'views' has no part '2026-11-30'; `txbatch state get TOPOLOGY views` lists"),
-        (["views", "a"], "state 'views' has parts; name one, as in views:PART"),
-    ],
-    ids=["state", "field", "no parts", "part", "missing part", "no part"],
-)
-def test_what_is_not_there_is_named(url: str, complaint, arguments: list[str], message: str) -> None:
-    assert message in complaint("state get typed", *arguments, "--redis", url)
+MISTAKEN = [
+    *("get typed nope", "get typed counts nope", "get typed counts:a", "get typed views:monday"),
+    *("get typed views:2026-11-30", "get typed views a", "get typed counts w\udcff", "get typed visitors:w\udcff"),
+    *("import typed missing.jsonl", "export typed -o missing/typed.jsonl", "export typed -o .", "export nope"),
+    "list nope",
+]
+
+
+def test_a_mistake_is_a_sentence_that_names_what_is_not_there(url: str, complaint) -> None:
+    said = [f"$ txbatch state {each}\n{complaint(f'state {each} --redis {url}')}" for each in MISTAKEN]
+    approved("".join(said).replace("\udcff", r"\udcff"), "state-mistakes", URL=url, FOLDER=Path.cwd())
 
 
 def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,23 +139,6 @@ def test_an_import_into_a_new_data_directory_starts_its_server(url: str, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["import", "typed", "missing.jsonl"], 2, "'missing.jsonl' cannot be read: No such file or directory"),
-        (["export", "typed", "-o", "missing/typed.jsonl"], 2, "cannot be written: No such file or directory"),
-        (["export", "typed", "-o", "."], 2, "'.' cannot be written: it is a folder; name a file"),
-        (["export", "nope"], 2, "topology 'nope' is not stored there"),
-        (["list", "nope"], 2, "topology 'nope' is not stored there"),
-    ],
-    ids=["no file", "no folder", "a folder", "no topology", "nothing to list"],
-)
-def test_a_mistake_is_a_sentence(url: str, complaint, arguments: list[str], code: int, message: str) -> None:
-    shown = complaint("state", *arguments, "--redis", url, code=code)
-    assert message in shown
-    assert "Traceback" not in shown
-
-
-@pytest.mark.parametrize(
     ("environment", "shown"),
     [
         ({"PYTHONIOENCODING": "ascii"}, rb"w\u00f6rd/0"),
@@ -237,10 +172,3 @@ def test_characters_beyond_16_bits_are_escaped_as_json_does() -> None:
         say_json({"a": "\U0001f600 ä"})
         sys.stdout.flush()
         assert written.getvalue() == b'{"a": "\\ud83d\\ude00 \\u00e4"}\n'
-
-
-def test_an_argument_that_is_not_text_is_named(url: str, complaint) -> None:
-    for arguments in (["counts", "w\udcff"], ["visitors:w\udcff"]):
-        assert r"w\udcff' is not valid UTF-8, which names of fields and parts are" in complaint(
-            "state get typed", *arguments, "--redis", url
-        )

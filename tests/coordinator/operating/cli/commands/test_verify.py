@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from coordinator.testing.cluster.cluster import LocalCluster
 from tests.conftest import Backend
+from tests.support.approved import approved
 from tests.support.cli.in_process import txbatch
 from tests.support.topologies.kept_states import kept_topology
 
@@ -26,33 +26,13 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, output):
-    shown = output(f"verify kept --redis {url}").splitlines()
-    assert shown[0] == f"kept on {url}"
-    assert f"OK    values: hash '{COUNTS}': 7 entries, each as declared" in shown
-    assert shown[-3] == "kept: no damage found"
-    assert shown[-2].startswith("finds: control record, metadata, receipts and history lost")
-    assert shown[-1].startswith("does not find: keys, fields, members and items of a state that were deleted")
-
-
-def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_backend, output):
-    redis_backend.client().hset(COUNTS, "word1", "many")
-    shown = output(f"verify kept --redis {url}", code=4).splitlines()
-    (place,) = [number for number, line in enumerate(shown) if line.startswith("FAIL")]
-    assert shown[place] == f"FAIL  values: hash '{COUNTS}': field 'word1' holds 'many', not an integer in plain decimal"
-    assert shown[place + 1].startswith("      why: declared as int")
-    assert f"`txbatch drop kept --redis {url}`" in shown[place + 2]
-    assert shown[-3] == "kept: 1 fault found"
-
-
-def test_json_is_one_line_with_every_finding(url, redis_backend, output):
+def test_a_sound_topology_ends_with_zero_and_damage_with_four_and_a_remedy(url, redis_backend, output):
+    sound = output(f"verify kept --redis {url}")
     redis_backend.client().set("{kept}:theirs", "x")
-    shown = json.loads(output(f"verify kept --redis {url} --json"))
-    assert (shown["topology"], shown["committed"], shown["is_sound"]) == ("kept", 8, True)
-    (warned,) = [finding for finding in shown["findings"] if finding["weight"] == "warn"]
-    assert warned["subject"] == "keys"
-    assert "'{kept}:theirs', a string" in warned["found"]
-    assert shown["finds_not"].startswith("does not find")
+    as_json = output(f"verify kept --redis {url} --json")
+    redis_backend.client().hset(COUNTS, "word1", "many")
+    damaged = output(f"verify kept --redis {url}", code=4)
+    approved(f"{sound}\n{as_json}\n{damaged}", "verify", URL=url)
 
 
 def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, output):
@@ -63,21 +43,15 @@ def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, outpu
     assert "OK  all is well" not in shown.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("verify", "others"), "topology 'others' is not stored there"),
-        (("verify", "kept", "-p", "lines=1"), "-p is for the factory of --refold, which was not given"),
-        (("verify", "other", "--refold", FACTORY), "makes topology 'kept', not 'other'"),
-        (
-            ("verify", "kept", "--refold", FACTORY, "-p", "is_opaque=true"),
-            "topology 'kept' cannot be refolded: spout 'words' (OpaqueMemoryTransactionalSpout) is opaque",
-        ),
-        (("verify", "kept", "--refold", FACTORY, "--master", "yarn"), "--refold runs on this machine"),
-    ],
-)
-def test_mistakes_are_usage_errors(url, complaint, arguments: tuple[str, ...], said: str):
-    assert said in complaint(*arguments, "--redis", url)
+MISTAKEN = [
+    *("others", "kept -p lines=1", f"other --refold {FACTORY}", f"kept --refold {FACTORY} -p is_opaque=true"),
+    f"kept --refold {FACTORY} --master yarn",
+]
+
+
+def test_mistakes_are_usage_errors(url, complaint):
+    said = [f"$ txbatch verify {each}\n{complaint(f'verify {each} --redis {url}')}" for each in MISTAKEN]
+    approved("".join(said), "verify-mistakes", URL=url)
 
 
 @pytest.mark.spark

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import redis
@@ -18,8 +18,6 @@ from coordinator.operating.inspection.verify.verifier import REFOLD_FINDS_NOT, V
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import input_file
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -304,34 +302,6 @@ def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_f
     (tmp_path / "words.txt").write_text((tmp_path / "words.txt").read_text().replace("word1", "word2"))
     told = stored_of_files.fault(of_files(tmp_path))
     assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
-
-
-class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
-    """Notes in its class what it is told."""
-
-    committed: ClassVar[list[int]] = []
-
-    def get_committer(self, conf, context):
-        return Listening()
-
-
-class Listening(SpoutCommitter):
-    def commit(self, attempt):
-        Told.committed.append(attempt.txid)
-
-
-def test_a_refold_tells_the_spout_nothing(redis_backend: Backend):
-    def topology() -> Topology:
-        spout = Told({0: [[word] for word in LINES]}, ["word"], 5)
-        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "words", spout)
-        builder.set_committer_bolt("keep", KeepAll()).global_grouping("words")
-        return builder.build()
-
-    Told.committed.clear()
-    stored = Stored(redis_backend, topology())
-    assert Told.committed == [1, 2, 3]
-    assert stored.verify(topology()).is_sound
-    assert Told.committed == [1, 2, 3]
 
 
 class KeepLate(KeepAll):
