@@ -19,54 +19,7 @@ from tests.support.cli.processes import ran, started, stored
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-LINE_COUNT, LINES_PER_BATCH = 4000, 10
-SLOW = """
-
-import time
-
-
-class SlowStore(Store):
-    def finish_batch(self):
-        time.sleep(0.05)
-        super().finish_batch()
-
-
-def slow(input="input.txt", topology_id="lines"):
-    return _stored_by(SlowStore(), input, topology_id=topology_id)
-"""
-ENDLESS = """
-
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-
-
-class Numbers(ITransactionalSpout):
-    output_fields = ("number",)
-
-    def get_coordinator(self, conf, context):
-        return NumbersCoordinator()
-
-    def get_emitter(self, conf, context):
-        return NumbersEmitter()
-
-
-class NumbersCoordinator(SpoutCoordinator):
-    def is_ready(self):
-        return True
-
-    def initialize_transaction(self, txid, previous):
-        return txid
-
-
-class NumbersEmitter(SpoutEmitter):
-    def emit_batch(self, attempt, metadata, collector):
-        collector.emit([metadata])
-
-
-def endless(topology_id="numbers"):
-    builder = TransactionalTopologyBuilder(topology_id, "numbers", Numbers())
-    builder.set_committer_bolt("store", Store()).global_grouping("numbers")
-    return builder.build()
-"""
+LINE_COUNT = 40
 RAISING = """
 
 class Raises(Store):
@@ -90,7 +43,7 @@ def looked_at(folder: JobFolder, topology_id: str, txid: int, data_dir: str = ".
 
 @pytest.fixture
 def job(folder: JobFolder) -> JobFolder:
-    folder.write_job(more=SLOW + ENDLESS + RAISING)
+    folder.write_job(more=RAISING)
     folder.write("input.txt", "".join(f"line {number}\n" for number in range(LINE_COUNT)))
     return folder
 
@@ -122,49 +75,6 @@ def test_a_word_count_ends_in_one_line_of_json_and_exact_counts(folder: JobFolde
         "count/default": last.story.components["count"].tuples_out["default"]
     }
     assert [line for line in said.splitlines() if not line.startswith("word_count: ")] == []
-
-
-@pytest.mark.nightly
-def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
-    given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]
-    with started(job, *given) as command:
-        command.await_words("lines: running")
-        command.await_words(" committed · ")
-        command.process.send_signal(signal.SIGTERM)
-        code, output = command.ended()
-        said = command.said()
-    assert code == 143, said
-    assert "lines: finishing what is in flight; a second signal stops at once" in said
-    first = json.loads(output)
-    assert 0 < first["last_txid"] < LINE_COUNT / LINES_PER_BATCH
-    assert looked_at(job, "lines", 1)[0].now.state is RunState.STOPPED
-    code, output, said = ran(job, "job_of_lines:topology", "--json")
-    assert code == 0, said
-    assert first["committed"] + json.loads(output)["committed"] == LINE_COUNT / LINES_PER_BATCH
-    assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
-
-
-def test_a_continuous_run_ends_well_by_a_signal(job: JobFolder) -> None:
-    with started(job, "job_of_lines:endless", "--json") as command:
-        command.await_words("numbers: running")
-        command.await_words(" committed · ")
-        command.process.send_signal(signal.SIGINT)
-        code, output = command.ended()
-    assert code == 0, command.said()
-    assert stored(job, "{numbers}:lines") == {"all": json.loads(output)["last_txid"]}
-
-
-@pytest.mark.nightly
-def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
-    given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]
-    with started(job, *given) as older:
-        older.await_words("lines: running")
-        with started(job, "job_of_lines:topology", "--json") as newer:
-            code, output = older.ended()
-            assert (code, json.loads(output)["error"]["exit_code"]) == (3, 3), older.said()
-            assert "topology 'lines' was taken over by a newer coordinator on " in older.said()
-            assert newer.ended()[0] == 0, newer.said()
-    assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
 
 
 def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> None:

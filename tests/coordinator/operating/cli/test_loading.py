@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from functools import partial
 
 import pytest
 
@@ -12,6 +14,7 @@ from coordinator.operating.cli.loading import load_factory, make_topology
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.topology import Topology
 from state.errors import TopologyError
+from tests.support.approved import approved, refusals
 from tests.support.cli.jobs import JobFolder
 
 
@@ -60,37 +63,19 @@ def test_packages_named_like_ours_do_not_get_in_the_way(folder: JobFolder) -> No
     assert sys.modules["state"] is state
 
 
-@pytest.mark.parametrize("target", ["", "job", "job:", ":topology", "job.py"])
-def test_a_target_needs_both_parts(target: str) -> None:
-    assert f"{target!r} does not name a topology; give MODULE:FACTORY" in refusal_of(target)
+MISNAMED = [
+    *("", "job", "job:", ":topology", "job.py", "no_such_job:topology", "some_jobs/lines:topology"),
+    *("some_jobs/lines.py:topology", "job_of_lines:topologie", "job_of_lines:broken"),
+    *("json.py:topology", "state.py:topology", "my-job.py:topology"),
+]
 
 
-@pytest.mark.parametrize(
-    ("target", "refusal"),
-    [
-        ("no_such_job:topology", "module 'no_such_job' is neither in FOLDER nor installed"),
-        (
-            "some_jobs/lines:topology",
-            "module 'some_jobs/lines' is neither in FOLDER nor installed; if it is a file, give some_jobs/lines.py",
-        ),
-        ("some_jobs/lines.py:topology", "file 'some_jobs/lines.py' does not exist"),
-        ("job_of_lines:topologie", "module 'job_of_lines' has no 'topologie'; it defines: another, topology"),
-        (
-            "job_of_lines:broken",
-            "'job_of_lines:broken' is 3, which is not callable; name a function that returns a topology",
-        ),
-    ],
-)
-def test_what_is_missing_is_named_with_what_is_there(folder: JobFolder, target: str, refusal: str) -> None:
+def test_what_is_missing_or_misnamed_is_said_with_what_is_there(folder: JobFolder) -> None:
     folder.write_job(more="def another(): ...\ndef _hidden(): ...\nbroken = 3\n")
-    assert refusal_of(target) == refusal.replace("FOLDER", repr(str(folder.path)))
-
-
-@pytest.mark.parametrize("name", ["json.py", "state.py", "my-job.py"])
-def test_a_file_whose_name_cannot_be_imported(folder: JobFolder, name: str) -> None:
-    folder.write_job(name)
-    assert f"file {name!r} cannot be imported as" in refusal_of(f"{name}:topology")
-    assert "rename it" in refusal_of(f"{name}:topology")
+    for name in ("json.py", "state.py", "my-job.py"):
+        folder.write_job(name)
+    said = refusals({target: partial(make, target) for target in MISNAMED}, TopologyError)
+    approved(said, "factories", FOLDER=folder.path, LIBRARY=json.__file__, OURS=state.__file__)
 
 
 @pytest.mark.parametrize(
