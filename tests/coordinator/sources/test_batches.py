@@ -60,14 +60,6 @@ def test_each_batch_is_one_transaction(cluster, tasks):
     assert submitted.statistics.last_txid == len(WORDS)
 
 
-@pytest.mark.parametrize("stopped_at", range(1, 6))
-def test_a_later_run_takes_up_after_the_last_batch_that_was_taken(cluster, stopped_at):
-    with pytest.raises(UserCodeError, match="asked for"):
-        run(cluster, lambda: WORDS, bolt=Count(fail=[stopped_at]))
-    submitted = run(cluster, lambda: WORDS)
-    assert submitted.state("counts") == COUNTS
-
-
 def test_an_iterable_that_begins_at_a_number_is_given_that_number(cluster):
     begun: list[int] = []
 

@@ -22,9 +22,8 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
-from tests.conftest import Backend
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
-from tests.support.cli.processes import killed_and_ended
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
 from tests.support.topologies.components import Gathers, collecting
 
@@ -348,51 +347,23 @@ class OwnCommitter(MemoryTransactionalSpout, ICommitterTransactionalSpout):
 
 
 ONE = FixedBatchesSpout([], ["x"])
-ENDLESS = r"input 'a' is first\(\.\.\.\), and has no end after which the others"
-NO_OPAQUE = "and an opaque spout cannot be among others: give it a topology of its"
+ENDLESS: dict[str, Any] = {
+    "followed": TextFiles("/nowhere/*", follow=True),
+    "followed by names": TextFiles("/nowhere/*", follow=Follow(complete="rename")),
+    "a stream": RedisStreams("s", fields=["a"], url="redis://localhost"),
+}
+REFUSED = {
+    "no source": Inputs,
+    "inputs of inputs": lambda: Inputs(inner=Inputs(a=ONE)),
+    "no spout": wrongly(Inputs, rows=Counter()),
+    "an opaque spout": wrongly(Inputs, rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)),
+    "a committer of its own": lambda: Inputs(rows=OwnCommitter([[["a"]]], ["a"], 1)),
+    **{f"first, and {name}": wrongly(Inputs, a=first(spout), b=ONE) for name, spout in ENDLESS.items()},
+}
 
 
-@pytest.mark.parametrize(
-    ("sources", "told"),
-    [
-        (dict, "Inputs has no source"),
-        (lambda: {"inner": Inputs(a=ONE)}, "input 'inner' is an Inputs with several sources"),
-        (lambda: {"rows": Counter()}, "input 'rows' is a Counter, which is not a transactional spout"),
-        (lambda: {"rows": OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)}, NO_OPAQUE),
-        (lambda: {"a": first(TextFiles("/nowhere/*", follow=True)), "b": ONE}, ENDLESS),
-        (lambda: {"a": first(TextFiles("/nowhere/*", follow=Follow(complete="rename"))), "b": ONE}, ENDLESS),
-        (lambda: {"a": first(RedisStreams("s", fields=["a"], url="redis://localhost")), "b": ONE}, ENDLESS),
-        (
-            lambda: {"rows": OwnCommitter([[["a"]]], ["a"], 1)},
-            "'rows' is a OwnCommitter, whose committer is your own; give it a topology",
-        ),
-    ],
-)
-def test_what_is_no_input_is_refused(sources, told):
-    with pytest.raises(TopologyError, match=told):
-        Inputs(**sources())
-
-
-@pytest.mark.redis
-@pytest.mark.chaos
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_run_of_several_inputs_that_is_killed_is_continued_exactly(redis_backend: Backend, tmp_path: Path) -> None:
-    client: Any = redis_backend.client()
-    orders_given, returns_given = range(60_000), range(0, 60_000, 7)
-    (tmp_path / "in").mkdir()
-    rows = "".join(f"{order},c{order % 50},{order % 9}\n" for order in orders_given)
-    (tmp_path / "in" / "orders.csv").write_text("order,customer,cents\n" + rows)
-    (tmp_path / "in" / "returns.jsonl").write_text("".join(f'{{"order": {o}, "cents": 1}}\n' for o in returns_given))
-    page = Path(__file__).parents[3] / "docs" / "sources.md"
-    job = re.search(r"```python\n([^`]*class Balance.*?)```", page.read_text(), re.DOTALL)
-    assert job is not None
-    (tmp_path / "jobs.py").write_text(job[1] + "\n\ndef topology():\n    return builder.build()\n")
-    killed_and_ended(tmp_path, client, "balances", "jobs.py:topology", "--redis", str(redis_backend.url), after=5)
-    sums = Counter({f"c{order % 50}": 0 for order in orders_given})
-    for order in orders_given:
-        sums[f"c{order % 50}"] += order % 9 - (order % 7 == 0)
-    assert {name.decode(): int(cents) for name, cents in client.hgetall("{balances}:cents").items()} == sums
+def test_what_is_no_input_is_refused():
+    approved(refusals(REFUSED, TopologyError), "inputs-arguments")
 
 
 NAMES = [f"name {number}" for number in range(40)]

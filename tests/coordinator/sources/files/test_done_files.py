@@ -18,12 +18,12 @@ import pytest
 
 from coordinator import LocalCluster, TransactionalRun
 from coordinator.sources import Follow
-from coordinator.sources.files.done_files import DoneFiles, DonePlaces, FinishedFile, FinishedFiles
+from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file, local_store
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
-from state import SourceError, TopologyError, TransactionError, UserCodeError
+from state import SourceError, TopologyError, UserCodeError
 from state.redis_owner.store import RedisStore
 from tests.support.runs.quarantine_world import QuarantineWorld
 from tests.support.sources.addresses import Address
@@ -72,22 +72,6 @@ def done_with(inbox: Path, path: Path, done: Any) -> DoneFiles:
     with closing(store.open(str(path))) as file:
         finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
     return DoneFiles(finished, Follow(**place_of(inbox, done)), store, str(inbox))
-
-
-@REMOVING
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_file_that_took_the_name_of_one_that_was_read_is_neither_deleted_nor_moved(inbox, done, is_restarted):
-    path = put(inbox, "m", "m1", "m2")
-    with LocalCluster() as cluster:
-        if is_restarted:
-            crashed(cluster, inbox, done)
-        with (
-            at_point("spout.notifying", lambda: put(inbox, "m", "x1", "x2")),
-            pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
-        ):
-            removing(cluster, inbox, done)
-    assert path.read_text() == "x1\nx2\n"
-    assert files_below(inbox.parent) == [path]
 
 
 @REMOVING
@@ -406,18 +390,6 @@ def test_markers_go_with_their_files(cluster: LocalCluster, inbox: Path) -> None
     assert drained(run) == {"m1": 1}
 
 
-def test_a_done_file_that_has_grown_is_not_deleted(cluster: LocalCluster, inbox: Path) -> None:
-    path = put(inbox, "m", "m1", "m2")
-    run = submit(cluster, inbox, done="delete")
-    while not run.statistics.active:
-        run.tick()
-    with path.open("a", encoding="utf-8") as file:
-        file.write("m3\n")
-    with pytest.raises(TransactionError, match=r"had 6 bytes when it was complete, was read and committed, and has 9"):
-        run.run_until_idle()
-    assert path.exists()
-
-
 def once(cluster: LocalCluster, inbox: Any, **follow: Any) -> list[str]:
     run = settled(cluster, inbox, pattern="**/*.txt", **follow)
     run.run_until_idle()
@@ -495,14 +467,6 @@ def test_a_folder_that_was_moved_to_by_an_earlier_version_is_recognised_by_its_f
     for name in ("a.txt", "b.txt"):
         (inbox / name).rename(inbox / "done" / name)
     assert once(cluster, inbox) == ["a", "b"]
-
-
-def test_places_are_noted_once_and_told_from_notes_of_files() -> None:
-    places = DonePlaces("move", "/in/done")
-    assert places.notes() == {"done:move:/in/done": True}
-    assert places.recall({"done:move:/in/done": True, "/in/a.txt": [1]}) == {"/in/a.txt": [1]}
-    assert places.notes() == {}
-    assert DonePlaces().notes() == {}
 
 
 @pytest.mark.parametrize("ahead_s", [3, 3600])

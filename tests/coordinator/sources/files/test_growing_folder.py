@@ -37,27 +37,6 @@ def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: Loca
     assert drained(run).total() == 8
 
 
-def test_the_next_run_reads_what_joined_meanwhile_and_nothing_twice(cluster: LocalCluster, inbox: Path) -> None:
-    put(inbox, "m", "m1")
-    drained(settled(cluster, inbox))
-    put(inbox, "a", "a1")
-    (inbox / "m.txt").unlink()  # done files may go
-    assert settled(cluster, inbox).state("lines") == ["m1", "a1"]
-
-
-def test_a_file_is_continued_in_the_middle(cluster: LocalCluster, inbox: Path) -> None:
-    lines = [str(number) for number in range(20)]
-    put(inbox, "m", *lines)
-    run = submit(cluster, inbox)
-    for _ in range(10_000):  # bounded: far more steps than two transactions take
-        if run.statistics.committed >= 2:
-            break
-        run.tick()
-    assert 0 < drained(run).total() < 20
-    put(inbox, "a", "a")
-    assert settled(cluster, inbox).state("lines") == [*lines, "a"]
-
-
 def test_an_uncommitted_transaction_is_replayed_before_new_files_are_read_and_needs_its_file(cluster, inbox):
     put(inbox, "m", "m1", "hated")
     Keep.hated = "hated"
@@ -275,14 +254,6 @@ def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the
     drained(run)
     put(inbox, "z", "z1")
     assert finite(adopt=True) == finite(adopt=False) == {"m1": 1, "m2": 1, "a1": 1, "z1": 1}
-
-
-def test_the_list_of_done_files_is_not_read_though_it_matches(cluster: LocalCluster, inbox: Path) -> None:
-    put(inbox, "m", "m1")
-    for _ in range(2):
-        run = settled(cluster, inbox, done="list", done_path=str(inbox / "done.txt"))
-        run.run_until_idle()
-        assert drained(run) == {"m1": 1}
 
 
 def test_a_list_of_done_files_that_cannot_be_written_is_a_sentence(cluster: LocalCluster, inbox: Path) -> None:

@@ -19,6 +19,7 @@ from coordinator.sources import JsonLines, ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state import SourceError, TopologyError
 from state.codec import pack_exact
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.reading import context, cut, read, rows_of, standing
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -160,24 +161,16 @@ def test_a_file_without_the_column_or_with_two_of_its_name_is_named(tmp_path):
         cut(ParquetFiles(str(tmp_path / "b.parquet"), ["a"]))
 
 
-UNKNOWN = "origin field 'offset' of ParquetFiles is unknown"
-NAMES_ONLY = "has to be a list of names; their types are those of the files"
-ORIGINS_ONLY = r"origin fields 'file' are a text; give a list of names: \['file'\]"
-
-
-@pytest.mark.parametrize(
-    ("made", "given", "told"),
-    [
-        (ParquetFiles, {"fields": ["user"], "with_origin": ("offset",)}, UNKNOWN),
-        (ParquetFiles, {"fields": "user"}, NAMES_ONLY),
-        (ParquetFiles, {"fields": {"user": str}}, NAMES_ONLY),
-        (ParquetFiles, {"fields": ["user"], "with_origin": "file"}, ORIGINS_ONLY),
-        (JsonLines, {"fields": ["user"], "with_origin": "file"}, ORIGINS_ONLY),
-    ],
-)
-def test_fields_that_are_no_list_of_names_are_refused_not_taken_apart(tmp_path, made, given, told):
-    with pytest.raises(TopologyError, match=told):
-        made(write(tmp_path / "a.parquet", user=["a"]), **given)
+def test_fields_that_are_no_list_of_names_are_refused_not_taken_apart(tmp_path):
+    path = write(tmp_path / "a.parquet", user=["a"])
+    cases = {
+        "an unknown origin": wrongly(ParquetFiles, path, ["user"], with_origin=("offset",)),
+        "fields as a text": wrongly(ParquetFiles, path, "user"),
+        "fields with types": wrongly(ParquetFiles, path, {"user": str}),
+        "origins as a text": wrongly(ParquetFiles, path, ["user"], with_origin="file"),
+        "origins of JSON as a text": wrongly(JsonLines, path, ["user"], with_origin="file"),
+    }
+    approved(refusals(cases, TopologyError), "parquet-arguments")
 
 
 def test_what_is_not_parquet_is_refused_before_a_run_starts_anything(tmp_path):

@@ -89,11 +89,6 @@ def test_metadata_of_another_kind_of_source_is_refused_whoever_reads_it(metadata
         parse_share(metadata, 0, 1)
 
 
-def test_a_range_survives_as_plain_data() -> None:
-    line_range = RecordRange("/é", 1, 2, 0, 1, 2**64 - 1, ("a", "b"))
-    assert RecordRange.from_plain(line_range.to_plain()) == line_range
-
-
 def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")

@@ -17,9 +17,9 @@ from coordinator import LocalCluster, TransactionalRun
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.rotation import is_related
 from coordinator.sources.files.stores import input_file
-from state import SourceError, UserCodeError
+from state import SourceError
 from tests.support.sources.addresses import Address
-from tests.support.sources.growing_folder import Keep, drained, idle_lines, settled, submit
+from tests.support.sources.growing_folder import drained, idle_lines, settled, submit
 
 Change = Callable[[Path], Any]
 LONG = [f"line {number} of a log that is long enough to be known again by its content" for number in range(20)]
@@ -120,43 +120,10 @@ def test_a_file_that_gets_another_name_is_not_read_again(cluster, inbox, rotate,
     assert started(cluster, inbox).state("lines") == [*LONG, "new"], "the names that files have now are stored"
 
 
-def test_numbered_rotation_is_followed_for_many_rounds_and_over_restarts(cluster, inbox) -> None:
-    folder, run, expected = local(inbox), started(cluster, inbox, "app.log.*"), []
-    for number in range(12):
-        for age in range(4, 0, -1):
-            if (folder / f"app.log.{age}").exists():
-                (folder / f"app.log.{age}").rename(folder / f"app.log.{age + 1}")
-        (folder / "app.log.5").unlink(missing_ok=True)
-        expected += [f"{number}.{line}" for line in range(4)]
-        write(folder / "app.log.1", *expected[-4:])
-        assert idle_lines(run) == expected
-        if number % 3 == 2:
-            run.close()
-            run = started(cluster, inbox, "app.log.*")
-
-
-@pytest.mark.parametrize("between_runs", [False, True])
-def test_a_new_file_under_the_name_of_a_renamed_one_is_read(cluster, inbox, between_runs):
-    folder = local(inbox)
-    write(folder / "app.log", "a")
-    run = started(cluster, inbox)
-    if between_runs:
-        run.close()
-    rename(folder)
-    write(folder / "app.log", "b")
-    if between_runs:
-        run = started(cluster, inbox)
-    assert idle_lines(run) == ["a", "b"]
-    run.close()
-    write(folder / "z.log", "c")
-    assert started(cluster, inbox).state("lines") == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("rotate", [rename, pack], ids=["renamed", "packed"])
-def test_a_file_is_read_to_its_end_under_its_new_name(cluster, tmp_path, rotate) -> None:
+def test_a_file_that_is_packed_is_read_to_its_end(cluster, tmp_path) -> None:
     write(tmp_path / "app.log", *LONG)
     in_the_middle(cluster, tmp_path).close()
-    rotate(tmp_path)
+    pack(tmp_path)
     assert started(cluster, tmp_path).state("lines") == LONG
 
 
@@ -174,30 +141,6 @@ def test_a_log_that_is_cut_off_and_written_again_while_it_is_read_stops_the_run(
     assert sorted(run.state("lines")) == sorted(LONG + newer)
 
 
-def test_a_transaction_that_is_not_committed_is_replayed_from_the_file_under_its_new_name(cluster, tmp_path) -> None:
-    write(tmp_path / "app.log", "a", "hated")
-    Keep.hated = "hated"
-    with pytest.raises(UserCodeError):
-        started(cluster, tmp_path)
-    Keep.hated = ""
-    rename(tmp_path)
-    write(tmp_path / "app.log", "b")
-    assert started(cluster, tmp_path).state("lines") == ["a", "hated", "b"]
-
-
-@pytest.mark.parametrize("steps", range(1, 40, 3))
-def test_a_file_may_be_renamed_at_every_moment(cluster, tmp_path, steps) -> None:
-    write(tmp_path / "app.log", *LONG)
-    write(tmp_path / "b.log", "b")
-    run = submit(cluster, tmp_path, pattern="*.log*")
-    for _ in range(steps):
-        run.tick()
-    rename(tmp_path)
-    write(tmp_path / "app.log", "new")
-    run.run_until_idle()
-    assert sorted(run.state("lines")) == sorted([*LONG, "b", "new"])
-
-
 @pytest.mark.parametrize("between_runs", [False, True])
 def test_what_is_appended_to_a_quiet_file_is_read_once_it_is_quiet_again(cluster, inbox, between_runs) -> None:
     path = write(local(inbox) / "app.log", "a", "b")
@@ -211,15 +154,6 @@ def test_what_is_appended_to_a_quiet_file_is_read_once_it_is_quiet_again(cluster
         run.run_until_idle()
     assert run.state("lines") == ["a", "b", "c", "d"]
     assert run.state("numbers") == [1, 2, 3, 4]
-
-
-def test_what_was_appended_before_a_file_was_renamed_is_read_under_its_new_name(cluster, tmp_path):
-    path = write(tmp_path / "app.log", *LONG)
-    run = quiet(cluster, tmp_path)
-    write(path, "last", append=True)
-    rename(tmp_path)
-    write(path, "next")
-    assert idle_lines(run) in ([*LONG, "last", "next"], [*LONG, "next", "last"])
 
 
 def renamed_copied_and_cut_off(path: Path, renamed: str, copy: str, *appended: str) -> None:

@@ -7,9 +7,11 @@ import pickle
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import assume, given, settings
@@ -26,14 +28,9 @@ from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES, not_text
 from state import FailedException, SourceError, TopologyError, TransactionAttempt
 from state.codec import pack_exact, unpack
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.reading import context, cut, read, rows_of, standing
 from tests.support.sources.recorder import Recorder
-
-REMEDY = (
-    "txbatch only reads its input, so something else did this: put the file back as it was and run again, or "
-    "start over with the files as they are by `txbatch drop letters`"
-)
-
 
 STARTED: list[FileCoordinator | FileEmitter] = []
 
@@ -341,65 +338,30 @@ def test_bad_lines_are_skipped_and_counted_or_their_wrong_bytes_replaced(folder,
     assert all_lines(replaced) == ["good", "b\ufffdd", "\ufffd", "good €", "\ufffd"]
 
 
-def test_good_lines_are_not_counted(folder):
-    write(folder, "gut €\n".encode())
-    source, task = TextFiles("*.txt", on_bad_record="skip"), context()
-    assert len(read(source, cut(source), task)) == 1
-    assert not task.counters
+FAULTS: dict[str, Any] = {
+    "missing": Path.unlink,
+    "a directory": lambda path: (path.unlink(), path.mkdir()),
+    "a pipe": lambda path: os.mkfifo(path.rename(path.with_suffix(".was")).with_suffix(".txt")),
+    "shorter": lambda path: path.write_bytes(b"1\n2"),
+    "other content": lambda path: path.write_bytes(b"1\nX\n3\n and more"),
+}
 
 
-def vanish(path: Path) -> None:
-    path.unlink()
+def test_emitter_and_next_coordinator_say_what_has_become_of_a_file(folder: Path) -> None:
+    cases: dict[str, Callable[[], Any]] = {}
+    for name, fault in FAULTS.items():
+        (folder / name).mkdir()
+        write(folder / name, b"1\n2\n3\n", b"4\n")
+        source = TextFiles(f"{name}/*.txt", 3)
+        batches = cut(source)
+        cases[f"{name}, for the emitter"] = partial(emitted, source, batches)
+        cases[f"{name}, for the next coordinator"] = partial(continued, source, batches[0])
+        fault(folder / name / "0.txt")
+    approved(refusals(cases, SourceError), "files-that-are-no-longer-what-was-read", FOLDER=folder)
 
 
-def become_a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def become_a_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def shrink(path: Path) -> None:
-    path.write_bytes(b"1\n2")
-
-
-def change(path: Path) -> None:
-    path.write_bytes(b"1\nX\n3\n and more")
-
-
-Fault = Callable[[Path], None]
-MISSING = (
-    "is missing; it was there when the input was listed. Either it was moved or deleted (txbatch only reads its input, "
-    "so something else did this), or this machine does not see the folder of the one that listed it: put the file back "
-    "as it was and run again, or start over with the files as they are by `txbatch drop letters`"
-)
-FAULTS: list[tuple[Fault, str]] = [
-    (vanish, MISSING),
-    (become_a_folder, f"is a directory now; it was a file when the input was listed, and {REMEDY}"),
-    (become_a_pipe, f"is not a regular file now; it was a file when the input was listed, and {REMEDY}"),
-    (shrink, f"has shrunk: bytes 0 to 6 of it are needed, it has 3 bytes now; {REMEDY}"),
-    (
-        change,
-        "has changed: bytes 0 to 6 were cut into a transaction with digest 14c5e74c4b96ccef and have digest "
-        f"29b1ecc17d596248 now (the file has 15 bytes); {REMEDY}",
-    ),
-]
-
-
-@pytest.mark.parametrize(("fault", "message"), FAULTS, ids=lambda part: getattr(part, "__name__", None))
-def test_emitter_and_next_coordinator_say_what_has_become_of_a_file(folder, fault, message):
-    write(folder, b"1\n2\n3\n", b"4\n")
-    source = TextFiles("*.txt", 3)
-    batches = cut(source)
-    fault(folder / "0.txt")
-    asked = [lambda: emitted(source, batches), lambda: standing(coordinator_of(source), 1, batches[0]).resume()]
-    for ask in asked:
-        with pytest.raises(SourceError) as caught:
-            ask()
-        assert str(caught.value) == f"input file '{folder}/0.txt' {message}"
+def continued(source: TextFiles, last: Any) -> None:
+    standing(coordinator_of(source), 1, last).resume()
 
 
 def test_a_file_that_vanishes_or_shrinks_between_listing_and_cutting_is_named(folder: Path) -> None:
@@ -407,15 +369,15 @@ def test_a_file_that_vanishes_or_shrinks_between_listing_and_cutting_is_named(fo
     source = TextFiles("*.txt")
     coordinator = coordinator_of(source)
     (folder / "0.txt").unlink()
-    for ask in (lambda: coordinator.initialize_transaction(1, None), lambda: coordinator_of(source)):
-        with pytest.raises(SourceError) as caught:
+    asked = (lambda: coordinator.initialize_transaction(1, None), lambda: coordinator_of(source), source.fingerprint)
+    for ask in asked:
+        with pytest.raises(
+            SourceError, match=r"0\.txt' is missing; it was there when the input was listed\. .*`txbatch"
+        ):
             ask()
-        assert str(caught.value) == f"input file '{folder}/0.txt' {MISSING}"
-    with pytest.raises(SourceError, match=r"is missing; .* `txbatch drop TOPOLOGY`"):
-        source.fingerprint()
     write(folder, b"1\n2\n3\n")
     coordinator = coordinator_of(TextFiles("*.txt"))
-    shrink(folder / "0.txt")
+    write(folder, b"1\n2")
     with pytest.raises(SourceError, match=r"0.txt. was changed after the run began and before it was read"):
         coordinator.initialize_transaction(1, None)
 
@@ -453,34 +415,21 @@ def test_a_topology_whose_position_is_not_stored_is_not_started_over(folder: Pat
     )
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (
-            PermissionError(13, "Permission denied"),
-            f"may not be read by user id {os.geteuid()}: Permission denied; give that user read permission on the "
-            "file and its folders and run again",
-        ),
-        (
-            OSError(5, "Input/output error"),
-            "cannot be read: Input/output error; the file system or the disk below it refuses: fix that and run again",
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_named(folder, monkeypatch, error, message):
+def test_a_file_that_cannot_be_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, b"1\n")
     source = TextFiles("*.txt")
     (metadata,) = cut(source)
     emitter = emitter_of(source)
-
-    def refuse(*_: Any, **__: Any) -> Any:  # a test that runs as root is never refused
-        raise error
-
-    monkeypatch.setattr(Path, "open", refuse)
-    for ask in (lambda: coordinator_of(source), lambda: emit(emitter, metadata)):
-        with pytest.raises(SourceError) as caught:
-            ask()
-        assert str(caught.value) == f"input file '{folder}/0.txt' {message}"
+    said = []
+    for error in (PermissionError(13, "Permission denied"), OSError(5, "Input/output error")):
+        asked: dict[str, Callable[[], Any]] = {
+            f"{error}, for the coordinator": partial(coordinator_of, source),
+            f"{error}, for the emitter": partial(emit, emitter, metadata),
+        }
+        with monkeypatch.context() as patched:  # a test that runs as root is never refused
+            patched.setattr(Path, "open", Mock(side_effect=error))
+            said.append(refusals(asked, SourceError))
+    approved("\n".join(said), "files-that-cannot-be-read", FOLDER=folder, USER=f"user id {os.geteuid()}")
 
 
 def test_the_fingerprint_is_one_readable_line(folder):
@@ -572,26 +521,17 @@ def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkey
     assert all_lines(arrived) == ["1"] * 200
 
 
-NO_COUNT = "lines_per_batch={!r} of TextFiles has to be a whole number of at least 1"
-NO_LIST = "pattern={!r} of TextFiles is neither a path or glob nor a list of these"
-NO_GLOB = "pattern {!r} of TextFiles is not a path or glob: give a text such as 'logs/*.txt'"
-NO_POLICY = (
-    "encoding_errors={!r} of TextFiles is unknown; take 'strict' or 'replace', and on_bad_record='fail', 'skip' or "
-    "'dead_letter' for lines that are not UTF-8"
-)
-REFUSALS: list[tuple[Callable[[Any], Any], list[Any], str]] = [
-    (lambda given: TextFiles("*", given), [0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None], NO_COUNT),
-    (lambda given: TextFiles("*", encoding_errors=given), ["ignore"], NO_POLICY),
-    (TextFiles, [None, 3, [], {"*.txt"}], NO_LIST),
-    (lambda given: TextFiles([given]), ["", "a\0b", 3, b"a"], NO_GLOB),
-]
+NO_PATTERNS: tuple[Any, ...] = (None, 3, [], {"*.txt"})
+REFUSED = {
+    **{
+        f"lines_per_batch {given!r}": wrongly(TextFiles, "*", given)
+        for given in (0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None)
+    },
+    "encoding_errors": wrongly(TextFiles, "*", encoding_errors="ignore"),
+    **{f"pattern {given!r}": wrongly(TextFiles, given) for given in NO_PATTERNS},
+    **{f"a pattern {given!r} of several": wrongly(TextFiles, [given]) for given in ("", "a\0b", 3, b"a")},
+}
 
 
-@pytest.mark.parametrize(
-    ("make", "given", "message"), [(make, each, message) for make, given, message in REFUSALS for each in given]
-)
-def test_what_is_no_batch_size_policy_or_pattern_is_refused(folder, make, given, message):
-    write(folder, b"1\n")
-    with pytest.raises(TopologyError) as caught:
-        make(given)
-    assert str(caught.value) == message.format(given)
+def test_what_is_no_batch_size_policy_or_pattern_is_refused():
+    approved(refusals(REFUSED, TopologyError), "text-files-arguments")

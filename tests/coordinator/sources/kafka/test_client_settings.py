@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaSpout, KafkaTopic, 
 from coordinator.sources.kafka.client_settings import ClientSettings, FromEnvironment, FromFile, Option
 from coordinator.sources.kafka.partition_reader import make_reader
 from state import SourceError, TopologyError
+from tests.support.approved import approved, refusals
 
 SECRET = "hunter22-and-more"
 SECRET_NAMES = [
@@ -61,61 +64,37 @@ def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
         assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", [*OURS, "isolation.level"])
-def test_an_option_the_spout_sets_itself_is_refused_with_what_to_use(name):
-    with pytest.raises(TopologyError, match=f"{name!r} is set by the spout; use"):
-        ClientSettings("h:1", {name: "x"})
+def spout(kind: Any, **given: Any) -> Any:
+    return partial(kind, **{"topic": KafkaTopic("h:1", "t"), **given})
 
 
-@pytest.mark.parametrize("servers", ["", "  ", "user:pw@h:1", None, "kafka://h:1", "SSL://h:1,http://h:2"])
-def test_servers_that_are_none_are_refused(servers):
-    with pytest.raises(TopologyError, match="give host:port"):
-        ClientSettings(servers, {})
+def topic(**given: Any) -> Any:
+    return partial(KafkaTopic, **{"servers": "h:1", "name": "t", **given})
 
 
-WRONG: dict[str, list[Any]] = {
-    "name": ["a b", ".."],
-    "start": ["tomorrow", "2026-01-31T12:00:00", {0: -1}],
-    "on_gone": ["ignore"],
-    "isolation_level": ["dirty"],
-    "on_tombstone": ["x"],
-    "on_bad_record": ["x"],
-    "origin_fields": [["colour"]],
+KINDS = (KafkaTransactionalSpout, KafkaOpaqueSpout, KafkaSpout)
+SERVERS: tuple[Any, ...] = ("", "  ", "user:pw@h:1", None, "kafka://h:1", "SSL://h:1,http://h:2")
+REFUSED: dict[str, Callable[[], Any]] = {
+    **{f"option {name}": partial(ClientSettings, "h:1", {name: "x"}) for name in [*OURS, "isolation.level"]},
+    **{f"servers {servers!r}": partial(ClientSettings, servers, {}) for servers in SERVERS},
+    **{f"name {name!r}": topic(name=name) for name in ("a b", "..")},
+    **{f"start {start!r}": topic(start=start) for start in ("tomorrow", "2026-01-31T12:00:00", {0: -1})},
+    "on_gone": topic(on_gone="ignore"),
+    "isolation_level": topic(isolation_level="dirty"),
+    "on_tombstone": topic(on_tombstone="x"),
+    "on_bad_record": topic(on_bad_record="x"),
+    "origin_fields": topic(origin_fields=["colour"]),
+    "a mapping for a format": topic(record_format={"user": str}),
+    "a class for a format": topic(record_format=TextLine),
+    "options that are a list": topic(options=["security.protocol=SSL"]),
+    "messages_per_batch": spout(KafkaTransactionalSpout, messages_per_batch=0),
+    "linger_ms": spout(KafkaTransactionalSpout, linger_ms=-1),
+    "mirror_group": spout(KafkaTransactionalSpout, mirror_group=""),
+    "bytes_per_partition": spout(KafkaOpaqueSpout, bytes_per_partition="x"),
+    "on_give_up": spout(KafkaSpout, on_give_up="x"),
+    **{f"servers for the topic of a {kind.__name__}": spout(kind, topic="h:1") for kind in KINDS},
 }
 
 
-@pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name in WRONG for wrong in WRONG[name]])
-def test_an_argument_that_cannot_be_used_is_refused_when_the_topic_is_declared(name, wrong):
-    with pytest.raises(TopologyError):
-        KafkaTopic(**{"servers": "h:1", "name": "t", name: wrong})
-
-
-NO_TOPIC = r"is 'h:1'; give a KafkaTopic\(servers, name\)"
-
-
-@pytest.mark.parametrize(
-    ("spout", "wrong", "named"),
-    [
-        (KafkaTransactionalSpout, {"messages_per_batch": 0}, "messages_per_batch=0"),
-        (KafkaTransactionalSpout, {"linger_ms": -1}, "linger_ms=-1"),
-        (KafkaTransactionalSpout, {"mirror_group": ""}, "mirror_group=''"),
-        (KafkaOpaqueSpout, {"bytes_per_partition": "x"}, "bytes_per_partition='x'"),
-        (KafkaSpout, {"on_give_up": "x"}, "on_give_up='x' is unknown; choose one of 'fail', 'skip', 'dead_letter'"),
-        *((kind, {"topic": "h:1"}, NO_TOPIC) for kind in (KafkaTransactionalSpout, KafkaOpaqueSpout, KafkaSpout)),
-    ],
-)
-def test_an_argument_that_cannot_be_used_is_refused_when_the_spout_is_made(spout, wrong, named):
-    with pytest.raises(TopologyError, match=named):
-        spout(**{"topic": KafkaTopic("h:1", "t"), **wrong})
-
-
-@pytest.mark.parametrize("given", [{"user": str}, TextLine])
-def test_a_format_that_is_none_is_refused_in_a_sentence(given):
-    with pytest.raises(TopologyError, match="is not an object of a RecordFormat; give one such as"):
-        KafkaTopic("h:1", "t", given)
-
-
-def test_options_that_are_no_mapping_are_refused():
-    options: Any = ["security.protocol=SSL"]
-    with pytest.raises(TopologyError, match="options of a Kafka spout are a list; give a mapping"):
-        KafkaTopic("h:1", "t", options=options)
+def test_an_argument_that_cannot_be_used_is_refused_when_it_is_given():
+    approved(refusals(REFUSED, TopologyError), "kafka-arguments")

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaOpaqueSpout, KafkaTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
 from state import SourceError, TransactionAttempt
@@ -117,14 +116,6 @@ def test_partitions_of_one_task_are_of_one_topic(broker, make_topic):
     emitter.emit_partition_batch(TransactionAttempt(2, 1), Rows(), 0, ["another", 0])
     with pytest.raises(SourceError, match="its id was another and is"):
         emitter.emit_partition_batch(TransactionAttempt(2, 1), Rows(), 1, [topic_id, 0])
-
-
-def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
-    topic = make_topic(3)
-    for partition in range(3):
-        produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
-    seen = run_to_end(KafkaOpaqueSpout(KafkaTopic(broker.address, topic, TextLine("value")), messages_per_partition=7))
-    assert sorted(seen) == sorted(repr([f"{100 * p + n}"]) for p in range(3) for n in range(40))
 
 
 @pytest.mark.parametrize(

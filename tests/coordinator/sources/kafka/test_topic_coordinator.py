@@ -171,15 +171,6 @@ def test_what_is_durable_is_remembered_until_it_was_told():
     assert record.durable(3) == {0: 30}
 
 
-def test_a_lost_end_of_the_log_is_named_at_the_start():
-    topic = ScriptedTopic(p0=20)
-    cutter = Cutter(topic)
-    cutter.cut()
-    topic.bounds[0] = Bounds(0, 5)
-    with pytest.raises(SourceError, match="was read to offset 10, but its log ends at 5"):
-        standing(Cutter(topic).it, 1, cutter.last).resume()
-
-
 def test_an_offset_that_is_gone_is_left_out_and_counted_by_policy():
     topic = ScriptedTopic(p0=20)
     cutter = Cutter(topic, on_gone="earliest")

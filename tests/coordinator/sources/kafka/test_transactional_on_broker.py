@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import NewPartitions
 
 from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
@@ -25,7 +24,6 @@ from tests.support.kafka.messages import (
     resumed_coordinator,
     run_to_end,
 )
-from tests.support.sources.reading import standing
 
 pytestmark = pytest.mark.kafka
 PATIENCE_S = 20.0
@@ -34,26 +32,6 @@ PATIENCE_S = 20.0
 def only_range(metadata):
     (part,) = OffsetCut.from_plain(metadata).ranges.values()
     return part
-
-
-def test_a_topic_is_read_to_its_end_in_ranges_that_follow_on_each_other(broker, make_topic):
-    topic = make_topic()
-    produce(broker.address, topic, numbers(0, 25))
-    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10)
-    cuts = cut_all(spout)
-    assert [only_range(cut) for cut in cuts] == [OffsetRange(0, 10), OffsetRange(10, 20), OffsetRange(20, 25)]
-    assert [emitted(spout, cut) for cut in cuts] == [numbers(0, 10), numbers(10, 20), numbers(20, 25)]
-
-
-def test_a_replay_emits_exactly_the_same_though_the_log_has_grown(broker, make_topic):
-    topic = make_topic()
-    produce(broker.address, topic, numbers(0, 25))
-    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10)
-    cuts = cut_all(spout)
-    produce(broker.address, topic, numbers(25, 99))
-    for cut in (cuts[2], cuts[0], cuts[2], cuts[1], cuts[1]):
-        part = only_range(cut)
-        assert emitted(spout, cut) == numbers(part.first, part.next)
 
 
 def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic):
@@ -75,20 +53,6 @@ def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic
         metadata = OffsetCut(whole["kafka_topic_id"], {0: OffsetRange(first, after)}).to_plain()
         expected = [value for offset, value in sorted(by_offset.items()) if first <= offset < after]
         assert [value for value, _ in emitted_rows(spout, metadata)] == expected
-
-
-def test_a_finite_run_ends_at_what_was_there_when_it_started(broker, make_topic):
-    topic = make_topic()
-    produce(broker.address, topic, numbers(0, 5))
-    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic))
-    coordinator = resumed_coordinator(spout)
-    produce(broker.address, topic, numbers(5, 9))
-    cut = coordinator.initialize_transaction(1, None)
-    assert only_range(cut) == OffsetRange(0, 5)
-    assert not coordinator.is_ready()
-    assert standing(coordinator, 1, cut).is_exhausted()
-    (next_run,) = cut_all(spout, 1, cut)
-    assert only_range(next_run) == OffsetRange(5, 9)
 
 
 def test_aborted_messages_and_markers_are_in_no_batch_and_stop_none(broker, make_topic):
@@ -172,17 +136,6 @@ def test_a_compacted_range_is_read_to_its_end_whatever_is_left_of_it(broker, mak
     assert all(b"later" not in batch for batch in found)
 
 
-def test_a_range_gone_from_the_log_is_named(broker, make_topic):
-    topic = make_topic()
-    produce(broker.address, topic, numbers(0, 30))
-    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10)
-    cuts = cut_all(spout)
-    delete_before(broker, topic, 15)
-    with pytest.raises(SourceError, match=r"offsets 10 to 19 of partition 0 of topic .* are not in its log any more"):
-        emitted(spout, cuts[1])
-    assert emitted(spout, cuts[2]) == numbers(20, 30)
-
-
 def test_offsets_gone_before_they_were_cut_stop_the_run_or_are_counted_as_the_user_says(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 30))
@@ -218,11 +171,6 @@ def test_a_topic_deleted_and_made_again_is_named_by_driver_and_executor(broker, 
         emitted(spout, cut)
 
 
-def test_a_topic_that_is_not_there_is_named(broker):
-    with pytest.raises(SourceError, match=r"check the topic's name and that it exists"):
-        KafkaTransactionalSpout(KafkaTopic(broker.address, "nobody_made_this")).fingerprint()
-
-
 def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
     topic = make_topic(2)
     now_s = int(time.time())  # retention would delete what is much older
@@ -242,22 +190,6 @@ def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
         read({0: 99})
     with pytest.raises(SourceError, match="start names partition 7"):
         read({7: 0})
-
-
-def test_a_partition_that_joins_is_read_from_its_first_message_even_after_a_latest_start(broker, make_topic):
-    topic = make_topic()
-    produce(broker.address, topic, numbers(0, 3))
-    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, start="latest"), continuous=True, linger_ms=0)
-    coordinator = resumed_coordinator(spout)
-    assert not coordinator.is_ready()
-    broker.admin_do(lambda admin: admin.create_partitions([NewPartitions(topic, 2)])[topic])
-    produce(broker.address, topic, numbers(3, 5), partition=1)
-    deadline = time.monotonic() + PATIENCE_S
-    while not coordinator.is_ready() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    cut = coordinator.initialize_transaction(1, None)
-    assert emitted(spout, cut) == numbers(3, 5)
-    assert not standing(coordinator, 1, cut).is_exhausted()
 
 
 def test_origin_fields_say_where_a_tuple_is_from(broker, make_topic):
@@ -301,15 +233,6 @@ def test_bytes_of_a_transaction_stay_near_their_bound(broker, make_topic):
     cuts = cut_all(spout)
     assert [only_range(cut).count for cut in cuts] == [10] * 5
     assert resumed_coordinator(spout).estimated_bytes(cuts[0]) == 0  # nothing was sampled by that one
-
-
-def test_several_partitions_are_counted_exactly_on_local_cluster_and_again_by_a_second_run(broker, make_topic):
-    topic = make_topic(3)
-    for partition in range(3):
-        produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
-    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, TextLine("value")), messages_per_batch=17)
-    seen = run_to_end(spout)
-    assert sorted(map(int, (eval(row)[0] for row in seen))) == [100 * p + n for p in range(3) for n in range(40)]
 
 
 def test_a_consumer_group_is_told_what_is_durable(broker, make_topic):
