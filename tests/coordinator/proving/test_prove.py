@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
 from state.printable import said_by
 from tests.support import faulty_topologies as faulty
+from tests.support.approved import approved, refusals
 from tests.support.faulty_topologies import LINES, SEEN_WORDS, CountWords, StoreCounts, words
 
 
@@ -298,39 +298,8 @@ def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
 def test_a_story_tells_the_fewest_faults_that_show_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
     proof = prove(words(faulty.KeepsInClass()), seed=110, keep_hashes=True)
-    assert str(proof) == STORY.format(place=f"{faulty.__file__}:{line_of('class StoreCounts')}")
-
-
-STORY = """\
-words: not proved; 4 transactions, 1 seed
-not proved for another hash seed (the order of sets of strings): keep_hashes was given
-
-repeats 'store': state counts differs: 'x' is None, expected 1; 'y' is None, expected 1; 'z' is None, \
-expected 1 (likely)
-  at {place}
-  the result depends on what was run again: something outlasts an attempt that was given up, or an attempt reads what \
-is not its input
-
-seed 110, with 2 faults left:
-  stage by stage, as on Spark
-  driver 1 starts
-  driver 1 has committed up to 1
-  driver 1 is killed at group.submitting
-  driver 2 starts
-  driver 2 continues after 1
-  driver 2 has committed up to 3
-  driver 2 is killed at group.submitting
-  driver 3 starts
-  driver 3 continues after 3
-  driver 3 has committed up to 4
-  driver 3 ends: done
-again: prove(topology, seeds=1, seed=110, exactly=['kill@group.submitting:1', 'kill@group.submitting:4'], \
-keep_hashes=True)"""
-
-
-def line_of(text: str) -> int:
-    lines = Path(faulty.__file__).read_text().splitlines()
-    return 1 + next(place for place, line in enumerate(lines) if text in line)
+    assert "class StoreCounts" in line_at(proof.mistakes[0].place)
+    approved(str(proof), "proof", PLACE=proof.mistakes[0].place)
 
 
 def test_nothing_of_a_proof_stays_in_this_process() -> None:
@@ -461,24 +430,17 @@ def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(
     assert line in line_at(found.place)
 
 
-@pytest.mark.parametrize(
-    ("given", "refusal"),
-    [
-        ({"exactly": ["server.sleeps:1"]}, "'server.sleeps:1' is not a schedule of faults"),
-        *(
-            ({"seed": 3, "seeds": 1, "exactly": [fault]}, f"{fault} has not struck: seed 3 leads to no such moment")
-            for fault in ("wave.is_lost:9", "tuples.come_in_another_order:1")
-        ),
-        (
-            {"exactly": ["tasks.are_other:0"], "keep_tasks": True},
-            "tasks.are_other cannot strike while all components keep their tasks",
-        ),
-    ],
-    ids=["unknown", "lost", "order", "tasks"],
-)
-def test_a_fault_that_does_not_strike_proves_nothing_and_is_refused(given: dict[str, Any], refusal: str) -> None:
-    with pytest.raises(TopologyError, match=re.escape(refusal)):
-        prove(words, **given)
+FAULTS_THAT_DO_NOT_STRIKE: dict[str, dict[str, Any]] = {
+    "unknown": {"exactly": ["server.sleeps:1"]},
+    "lost": {"seed": 3, "seeds": 1, "exactly": ["wave.is_lost:9"]},
+    "another order": {"seed": 3, "seeds": 1, "exactly": ["tuples.come_in_another_order:1"]},
+    "other tasks": {"exactly": ["tasks.are_other:0"], "keep_tasks": True},
+}
+
+
+def test_a_fault_that_does_not_strike_proves_nothing_and_is_refused() -> None:
+    cases = {name: partial(prove, words, **given) for name, given in FAULTS_THAT_DO_NOT_STRIKE.items()}
+    approved(refusals(cases, TopologyError), "faults-that-do-not-strike")
 
 
 def test_what_is_printed_plays_as_many_batches_again() -> None:
@@ -569,21 +531,21 @@ def endless_opaque() -> Topology:
     return over(OpaqueMemoryTransactionalSpout(ROWS, ["line"], take=1))
 
 
-REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "no topology": (lambda: 3, "prove got"),
-    "external effects": (partial(words, None, Mails()), "committer 'store' has external effects"),
-    "no state": (without_state, "declares no state"),
-    "other batches": (
-        lambda: over(faulty.CutsByChance([], ["line"])),
-        r"'lines' cuts txid 1 otherwise each time: \d+, then \d",
-    ),
-    "nothing written": (
-        lambda: words(Silent()),
-        "4 transactions of 'words' changed no state: nothing can be compared, so nothing is proved; tuples emitted: "
-        r"9 \(lines\), 0 \(count\), 0 \(store\)",
-    ),
-    "no batch": (lambda: over(FixedBatchesSpout([], ["line"])), "the input of 'words' has no batch"),
+UNPROVABLE: dict[str, Callable[[], Any]] = {
+    "no topology": lambda: 3,
+    "external effects": partial(words, None, Mails()),
+    "no state": without_state,
+    "nothing written": lambda: words(Silent()),
+    "no batch": lambda: over(FixedBatchesSpout([], ["line"])),
 }
+
+
+def test_what_cannot_be_proved_is_refused() -> None:
+    cases = {name: partial(prove, make) for name, make in UNPROVABLE.items()}
+    cases["an opaque input without an end"] = partial(prove, endless_opaque(), batches=2)
+    approved(refusals(cases, TopologyError), "topologies-that-cannot-be-proved")
+    with pytest.raises(TopologyError, match=r"'lines' cuts txid 1 otherwise each time: \d+, then \d"):
+        prove(lambda: over(faulty.CutsByChance([], ["line"])))
 
 
 def away_at_first(attempt: TransactionAttempt) -> list[int]:
@@ -595,15 +557,3 @@ def test_every_schedule_of_an_opaque_input_is_played_to_its_end() -> None:
     """Played as far as a quiet run came, the rest of a partition that was away would be missing."""
     proof = prove(over(OpaqueMemoryTransactionalSpout(ROWS, ["line"], take=1, unavailable=away_at_first)), seeds=10)
     assert proof.holds, proof
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_proved_is_refused(name: str) -> None:
-    make, why = REFUSED[name]
-    with pytest.raises(TopologyError, match=why):
-        prove(make)
-
-
-def test_an_opaque_input_has_to_be_whole() -> None:
-    with pytest.raises(TopologyError, match="its spout is opaque"):
-        prove(endless_opaque(), batches=2)
