@@ -78,13 +78,12 @@ def test_no_block_imports_what_is_not_installed(document):
 
 
 @pytest.mark.usefixtures("saved_word_count")
-def test_every_block_on_testing_topologies_runs():
-    assert run_blocks("docs/testing.md", "testing_guide") > 3
-
-
-@pytest.mark.usefixtures("saved_word_count")
-def test_the_block_on_proving_topologies_runs():
-    assert run_blocks("docs/proving.md", "proving_guide") == 1
+@pytest.mark.parametrize(
+    ("page", "count"),
+    [("testing.md", 8), ("proving.md", 1), ("state.md", 4), ("short-form.md", 8), ("dead-letters.md", 3)],
+)
+def test_every_block_of_a_page_runs(page, count):
+    assert run_blocks(f"docs/{page}", "guide") == count
 
 
 def start_in_process(topology, **_where):
@@ -105,18 +104,6 @@ def start_in_process(topology, **_where):
 def test_every_block_on_notebooks_runs(monkeypatch):
     monkeypatch.setattr("coordinator.start", start_in_process)
     assert run_blocks("docs/notebook.md", "notebook_guide") == 6
-
-
-def test_every_block_on_state_runs():
-    assert run_blocks("docs/state.md", "state_guide") == 4
-
-
-def test_every_block_on_the_short_form_runs():
-    assert run_blocks("docs/short-form.md", "short_form_guide") == 8
-
-
-def test_every_block_on_dead_letters_runs():
-    assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 3
 
 
 @pytest.mark.redis
@@ -239,29 +226,6 @@ def test_a_test_that_only_the_night_runs_is_found(tmp_path):
     assert golden_cases.only_nightly(path) == {"test_long", "TestLong", "TestLong::test_one"}
     path.write_text("pytestmark = [pytest.mark.nightly, pytest.mark.spark]\ndef test_a(): ...\n")
     assert golden_cases.only_nightly(path) == {"test_a"}
-
-
-def test_a_marker_counts_on_a_test_on_a_class_and_on_a_module(tmp_path):
-    (tmp_path / "test_whole.py").write_text(
-        'pytestmark = [pytest.mark.slow, pytest.mark.case(id="G1")]\n'
-        "def helper(): ...\n"
-        "def test_first(): ...\n"
-        '@pytest.mark.case(id="P-02")\n'
-        "def test_second(): ...\n"
-    )
-    (tmp_path / "room").mkdir()
-    (tmp_path / "room" / "test_parts.py").write_text(
-        '@pytest.mark.case(id="G1")\n'
-        "class TestThings:\n"
-        '    @pytest.mark.case(id="P-02")\n'
-        '    @pytest.mark.case(id="G3")\n'
-        "    def test_one(self): ...\n"
-    )
-    assert golden_cases.cited(tmp_path) == {
-        "G1": {"test_whole.py": ["test_first", "test_second"], "room/test_parts.py": ["TestThings"]},
-        "P-02": {"test_whole.py": ["test_second"], "room/test_parts.py": ["test_one"]},
-        "G3": {"room/test_parts.py": ["test_one"]},
-    }
 
 
 def test_what_is_said_not_to_be_here_is_not():

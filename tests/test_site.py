@@ -125,17 +125,6 @@ def test_source_files_are_shown_and_not_searched(built: Path, pages: dict[str, L
     assert [location for location in found if location.startswith("source/")] == []
 
 
-def test_a_link_keeps_its_meaning_on_the_site() -> None:
-    text = "[a](docs/operations.md#what-a-tuple-may-carry) [b](examples/word_count.py) [c](#state) [d](https://semver.org/)"
-    assert for_the_site(text, "README.md") == (
-        "[a](operations.md#what-a-tuple-may-carry) [b](source/examples/word_count.py.md) [c](#state) [d](https://semver.org/)"
-    )
-    assert for_the_site("[w](../../state/commits/write_set.py)", "docs/model/README.md") == (
-        "[w](../source/state/commits/write_set.py.md)"
-    )
-    assert for_the_site("[r](../README.md#state)", "docs/storm.md") == "[r](index.md#state)"
-
-
 def test_what_is_fenced_is_left_alone() -> None:
     text = "[a](../README.md)\n```python\nfirst[0](../README.md)\n```\n[b](../README.md)\n"
     assert for_the_site(text, "docs/storm.md") == (

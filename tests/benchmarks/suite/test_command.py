@@ -44,17 +44,6 @@ def undrawn(monkeypatch):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_second_run_measures_nothing(arguments, capsys):
-    main(arguments, fake)
-
-    def never(assignment):
-        raise AssertionError(assignment)
-
-    assert main(arguments, never) == 0
-    assert "0 measurements" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("undrawn")
 def test_a_run_with_other_settings_does_not_continue_it(arguments, capsys):
     main(arguments, fake)
 
