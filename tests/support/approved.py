@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,8 @@ def refusals(cases: Mapping[str, Callable[[], Any]], *errors: type[Exception]) -
         text = re.sub(r"(?<=attempt 1):[0-9a-f]{16}| at 0x[0-9a-f]+", "", text)
         said.append(f"== {name}\n" + re.sub(r"[^\s'(]*/(\w+\.py):\d+", r"\1", text))
     return "\n".join(said)
+
+
+def wrongly(call: Any, *given: Any, **more: Any) -> Callable[[], Any]:
+    """A case for `refusals` that a type checker would refuse, too."""
+    return partial(call, *given, **more)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
-from functools import partial
 
 import pytest
 
@@ -19,7 +18,7 @@ from coordinator.sources.data_frame_batches import (
     Versions,
 )
 from state import FailedException, SourceError, TopologyError
-from tests.support.approved import approved, refusals
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.reading import standing
 from tests.support.topologies.components import Sink
 
@@ -132,10 +131,10 @@ def test_what_is_read_stays_on_the_driver():
 
 WIDTHS = (0, -1, True, 1.5, "10", dt.timedelta(0))
 REFUSED = {
-    **{f"a width of {width!r}": partial(ColumnRanges, "id", width) for width in WIDTHS},
-    **{f"files_per_batch {count!r}": partial(InputFiles, count) for count in (0, True, "2")},
-    "a cut that is none": partial(DataFrameBatches, None, ["id"], "id"),
-    "versions without a function": partial(DataFrameBatches, None, ["id"], Versions(lambda spark: [])),
+    **{f"a width of {width!r}": wrongly(ColumnRanges, "id", width) for width in WIDTHS},
+    **{f"files_per_batch {count!r}": wrongly(InputFiles, count) for count in (0, True, "2")},
+    "a cut that is none": wrongly(DataFrameBatches, None, ["id"], "id"),
+    "versions without a function": wrongly(DataFrameBatches, None, ["id"], Versions(lambda spark: [])),
 }
 
 

@@ -23,7 +23,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
-from tests.support.approved import approved, refusals
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
 from tests.support.topologies.components import Gathers, collecting
 
@@ -347,7 +347,7 @@ class OwnCommitter(MemoryTransactionalSpout, ICommitterTransactionalSpout):
 
 
 ONE = FixedBatchesSpout([], ["x"])
-ENDLESS = {
+ENDLESS: dict[str, Any] = {
     "followed": TextFiles("/nowhere/*", follow=True),
     "followed by names": TextFiles("/nowhere/*", follow=Follow(complete="rename")),
     "a stream": RedisStreams("s", fields=["a"], url="redis://localhost"),
@@ -355,10 +355,10 @@ ENDLESS = {
 REFUSED = {
     "no source": Inputs,
     "inputs of inputs": lambda: Inputs(inner=Inputs(a=ONE)),
-    "no spout": lambda: Inputs(rows=Counter()),
-    "an opaque spout": lambda: Inputs(rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)),
+    "no spout": wrongly(Inputs, rows=Counter()),
+    "an opaque spout": wrongly(Inputs, rows=OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)),
     "a committer of its own": lambda: Inputs(rows=OwnCommitter([[["a"]]], ["a"], 1)),
-    **{f"first, and {name}": lambda spout=spout: Inputs(a=first(spout), b=ONE) for name, spout in ENDLESS.items()},
+    **{f"first, and {name}": wrongly(Inputs, a=first(spout), b=ONE) for name, spout in ENDLESS.items()},
 }
 
 

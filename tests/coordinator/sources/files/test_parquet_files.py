@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,7 +19,7 @@ from coordinator.sources import JsonLines, ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state import SourceError, TopologyError
 from state.codec import pack_exact
-from tests.support.approved import approved, refusals
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.reading import context, cut, read, rows_of, standing
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -165,11 +164,11 @@ def test_a_file_without_the_column_or_with_two_of_its_name_is_named(tmp_path):
 def test_fields_that_are_no_list_of_names_are_refused_not_taken_apart(tmp_path):
     path = write(tmp_path / "a.parquet", user=["a"])
     cases = {
-        "an unknown origin": partial(ParquetFiles, path, ["user"], with_origin=("offset",)),
-        "fields as a text": partial(ParquetFiles, path, "user"),
-        "fields with types": partial(ParquetFiles, path, {"user": str}),
-        "origins as a text": partial(ParquetFiles, path, ["user"], with_origin="file"),
-        "origins of JSON as a text": partial(JsonLines, path, ["user"], with_origin="file"),
+        "an unknown origin": wrongly(ParquetFiles, path, ["user"], with_origin=("offset",)),
+        "fields as a text": wrongly(ParquetFiles, path, "user"),
+        "fields with types": wrongly(ParquetFiles, path, {"user": str}),
+        "origins as a text": wrongly(ParquetFiles, path, ["user"], with_origin="file"),
+        "origins of JSON as a text": wrongly(JsonLines, path, ["user"], with_origin="file"),
     }
     approved(refusals(cases, TopologyError), "parquet-arguments")
 

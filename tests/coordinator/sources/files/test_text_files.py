@@ -28,7 +28,7 @@ from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES, not_text
 from state import FailedException, SourceError, TopologyError, TransactionAttempt
 from state.codec import pack_exact, unpack
-from tests.support.approved import approved, refusals
+from tests.support.approved import approved, refusals, wrongly
 from tests.support.sources.reading import context, cut, read, rows_of, standing
 from tests.support.sources.recorder import Recorder
 
@@ -338,10 +338,10 @@ def test_bad_lines_are_skipped_and_counted_or_their_wrong_bytes_replaced(folder,
     assert all_lines(replaced) == ["good", "b\ufffdd", "\ufffd", "good €", "\ufffd"]
 
 
-FAULTS: dict[str, Callable[[Path], Any]] = {
+FAULTS: dict[str, Any] = {
     "missing": Path.unlink,
     "a directory": lambda path: (path.unlink(), path.mkdir()),
-    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a pipe": lambda path: os.mkfifo(path.rename(path.with_suffix(".was")).with_suffix(".txt")),
     "shorter": lambda path: path.write_bytes(b"1\n2"),
     "other content": lambda path: path.write_bytes(b"1\nX\n3\n and more"),
 }
@@ -422,7 +422,7 @@ def test_a_file_that_cannot_be_read_is_named(folder: Path, monkeypatch: pytest.M
     emitter = emitter_of(source)
     said = []
     for error in (PermissionError(13, "Permission denied"), OSError(5, "Input/output error")):
-        asked = {
+        asked: dict[str, Callable[[], Any]] = {
             f"{error}, for the coordinator": partial(coordinator_of, source),
             f"{error}, for the emitter": partial(emit, emitter, metadata),
         }
@@ -521,14 +521,15 @@ def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkey
     assert all_lines(arrived) == ["1"] * 200
 
 
+NO_PATTERNS: tuple[Any, ...] = (None, 3, [], {"*.txt"})
 REFUSED = {
     **{
-        f"lines_per_batch {given!r}": partial(TextFiles, "*", given)
+        f"lines_per_batch {given!r}": wrongly(TextFiles, "*", given)
         for given in (0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None)
     },
-    "encoding_errors": partial(TextFiles, "*", encoding_errors="ignore"),
-    **{f"pattern {given!r}": partial(TextFiles, given) for given in (None, 3, [], {"*.txt"})},
-    **{f"a pattern {given!r} of several": partial(TextFiles, [given]) for given in ("", "a\0b", 3, b"a")},
+    "encoding_errors": wrongly(TextFiles, "*", encoding_errors="ignore"),
+    **{f"pattern {given!r}": wrongly(TextFiles, given) for given in NO_PATTERNS},
+    **{f"a pattern {given!r} of several": wrongly(TextFiles, [given]) for given in ("", "a\0b", 3, b"a")},
 }
 
 
