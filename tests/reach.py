@@ -81,7 +81,8 @@ def distances(changed: Iterable[str], ways: Mapping[str, Iterable[str]]) -> dict
 
 def mentions(changed: Iterable[str]) -> dict[str, int]:
     """Returns the tests that name a changed file that is not Python, or the folder it is in."""
-    names = {part for path in changed if not path.endswith(".py") for part in (Path(path).name, Path(path).parent.name)}
+    others = [Path(path) for path in changed if not path.endswith(".py")]
+    names = {part for path in others for part in (path.name, path.stem, path.parent.name)}
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")} if names else {}
     wanted = [f'"{name}"' for name in names - {""}] + [f"/{name}" for name in names - {""}]
     return {

@@ -153,6 +153,13 @@ class TestOnAServer:
     def test_an_empty_server(self, redis_backend: Backend, output) -> None:
         assert output(f"list --redis {redis_backend.url}") == f"no topology is stored on {redis_backend.url}\n"
 
+    def test_status_is_watched_until_the_run_has_ended(self, url: str, output, redis_backend: Backend) -> None:
+        ended = replace(FIGURES, state=run_pulse.RunState.DONE)
+        redis_backend.client().hset("{words}:txbatch:pulse", "now", run_pulse.to_json(ended))
+        (line,) = output(f"status words --watch --redis {url}").splitlines()
+        assert line.startswith("words")
+        assert "done" in line
+
     def test_status_of_a_run_says_whose_word_level_service_is(self, url: str, output, redis_backend: Backend) -> None:
         assert "run               running on node7, pid 4711, as ann" in output(f"status words --redis {url}")
         redis_backend.client().hset("{words}:txbatch:control", "durable_service", "1")
