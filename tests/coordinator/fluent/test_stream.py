@@ -22,7 +22,7 @@ from state import (
     ValueState,
 )
 from tests.support.approved import approved, refusals
-from tests.support.topologies.components import Gathers
+from tests.support.runs.collecting import Collecting
 from tests.support.topologies.short_forms import finished, kept, rows
 
 TEXT = "to be or not to be\nthat is the question\n\nwhether tis nobler\n" * 20
@@ -60,7 +60,7 @@ class Sides(BaseBasicBolt):
         collector.emit([tup["number"]], "odd" if tup["number"] % 2 else "default")
 
 
-class Adds(Gathers):
+class Adds(Collecting):
     total = ValueState("total")
 
     def finish_batch(self):

@@ -8,7 +8,7 @@ import pytest
 
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, CustomGrouping, bolt
 from state import HashState, UserCodeError, ValueState
-from tests.support.topologies.components import Gathers
+from tests.support.runs.collecting import Collecting
 from tests.support.topologies.short_forms import finished, kept, rows
 
 
@@ -52,7 +52,7 @@ class ExecutesBatch(BaseBatchBolt):
             self.collector.emit([tag(line)])
 
 
-class Finishes(Gathers):
+class Finishes(Collecting):
     output_fields = ("line",)
 
     def finish_batch(self):

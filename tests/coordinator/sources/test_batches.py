@@ -19,14 +19,14 @@ from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
 from state import FailedException, HashState, SourceError, TopologyError, UserCodeError
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 from tests.support.case_names import shown
+from tests.support.runs.collecting import Collecting
 from tests.support.sources.reading import context, standing
-from tests.support.topologies.components import Gathers
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]
 COUNTS = Counter(row[0] for batch in WORDS for row in batch)
 
 
-class Count(Gathers):
+class Count(Collecting):
     """Counts words; raises where it is told to."""
 
     counts = HashState("counts", value=int)

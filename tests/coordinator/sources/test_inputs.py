@@ -24,8 +24,9 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from state import HashState, ListState, SourceError, StateRefusedError, TopologyError, ValueState
 from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.approved import approved, refusals, wrongly
+from tests.support.runs.collecting import Collecting
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
-from tests.support.topologies.components import Gathers, collecting
+from tests.support.topologies.components import collecting
 
 ORDERS = "order,customer,cents\n1,ann,500\n2,bob,700\n3,ann,900\n4,eve,100\n5,bob,50\n"
 RETURNS = '{"order": 2, "cents": 700}\n{"order": 3, "cents": 100}\n'
@@ -65,7 +66,7 @@ class TestInputs(SourceContract):
         return InputsWorld(tmp_path)
 
 
-class Balance(Gathers):
+class Balance(Collecting):
     """Adds orders to their customers and takes off what is returned, whichever of the two comes first."""
 
     cents = HashState("cents")
@@ -230,7 +231,7 @@ def test_a_change_of_one_input_is_named_with_it(cluster: LocalCluster, folder: P
         idle(cluster, balances(both(folder)))
 
 
-class Bad(Gathers):
+class Bad(Collecting):
     places = ListState("places")
 
     def finish_batch(self) -> None:

@@ -11,7 +11,8 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from state import FailedException, FencedError, ListState, SourceError, UserCodeError
 from state.redis_admin.topology import RedisTopology
-from tests.support.topologies.components import Gathers, collecting
+from tests.support.runs.collecting import Collecting
+from tests.support.topologies.components import collecting
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout
 
 LEFT_OUT = -1
@@ -74,7 +75,7 @@ class PartitionedToEnds(PartitionedEmitter):
         raise AssertionError("what is cut in these tests is committed at once")
 
 
-class Keep(Gathers):
+class Keep(Collecting):
     rows = ListState("rows", value=int)
 
     def finish_batch(self):

@@ -93,9 +93,6 @@ class Commit(Sink, ICommitter):
     output_fields = ("line", "number")
 
 
-Gathers = Collecting
-
-
 class Count(Collecting):
     """A committer that counts its tuples."""
 

@@ -9,12 +9,13 @@ from coordinator.sources import Inputs, TextFiles, TextLine
 from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from state import HashState
 from tests.support.kafka.messages import numbers, produce, run_until
-from tests.support.topologies.components import Gathers, collecting
+from tests.support.runs.collecting import Collecting
+from tests.support.topologies.components import collecting
 
 pytestmark = pytest.mark.kafka
 
 
-class Count(Gathers):
+class Count(Collecting):
     """Counts what arrives by its stream and its first value."""
 
     counts = HashState("counts")

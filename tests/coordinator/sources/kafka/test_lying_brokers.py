@@ -22,15 +22,16 @@ from state import ListState, SourceError, TransactionError, UserCodeError
 from tests.support.kafka.lying_brokers import BENIGN, SERVERS, TOPIC, Lie, LyingBrokers, Struck, forget_workers
 from tests.support.kafka.messages import context
 from tests.support.kafka.scripted_topic import Emissions
+from tests.support.runs.collecting import Collecting
 from tests.support.sources.growing_folder import Crash
-from tests.support.topologies.components import Gathers, collecting
+from tests.support.topologies.components import collecting
 
 TURNS_MAX, TURN_S = 80, 5
 """One run is given 400 s: longer than any wait of ours."""
 RUNS_MAX = 3
 
 
-class Keep(Gathers):
+class Keep(Collecting):
     messages = ListState("messages", value=bytes)
 
     def finish_batch(self):
