@@ -238,7 +238,7 @@ class CoordinatedBolt:
 
 
 def _tracking(wiring: TaskWiring) -> Tracking:
-    """Returns a fresh tracking with the tasks that must all report, and the groups of which only one task does."""
+    """Returns a fresh tracking with the tasks that must all report, and the groups in which only one task does."""
     upstream: list[int] = []
     groups: list[tuple[int, ...]] = []
     if wiring.coordination is None:

@@ -230,7 +230,7 @@ class LateEngine:
         return waits or self._started().next_event(timeout_s)
 
     def close(self) -> None:
-        """See `Engine.close`: whoever started the engine closes it."""
+        """See `Engine.close`: the code that started the engine closes it."""
 
     def _started(self) -> Engine:
         if self._engine is None:

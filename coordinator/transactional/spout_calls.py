@@ -26,7 +26,7 @@ class SpoutCalls:
 
     Args:
         component_id: the spout's component id.
-        tries: most calls of a method that raises `FailedException`, if the run cannot go on without its answer.
+        tries: most calls of a method that raises `FailedException`, if the run cannot continue without its answer.
         pause: waits for the given number of seconds between two calls.
     """
 
@@ -39,7 +39,7 @@ class SpoutCalls:
         Args:
             method: the method's name, for messages.
             ask: calls the method and checks its answer.
-            attempt: the committed attempt of which a committer is notified; it is too late to ask for its replay.
+            attempt: the committed attempt that a committer is notified of; it is too late to ask for its replay.
 
         Raises:
             FailedException: the spout asks to be called again later.

@@ -26,7 +26,7 @@ class SpoutNotifier:
         calls: calls the committer.
         inform: updates the progress that the coordinator sees, and that a committer may share.
         batch_number: txid -> the spout's number of that batch, 0 if the spout never cut it.
-        unnotified: returns the transactions of earlier runs of which the committer may not have been notified; called
+        unnotified: returns the transactions of earlier runs that the committer may not have heard about; called
             just before the notification, since the server may lose them until then.
         quarantined_txids: returns the txids of the batches that are quarantined now.
         quarantined_batches: returns these batches in the form that `SpoutCommitter.keep` takes.

@@ -1,4 +1,4 @@
-"""The fields of txbatch's log records besides the message, and formatters for machines and services.
+"""The further fields of txbatch's log records, and formatters for machines and services.
 
 The fields of one call are given with ``extra=fields(...)``. The topology is the same for all records of a run, so the
 run names it once. A filter on txbatch's logger adds it to each record, for any handler and formatter.

@@ -147,7 +147,7 @@ class GroupCommitted:
         seconds: from sending the commit to its answer, repetitions included.
         operation_count: changes of state in the commit, dead letters left out.
         byte_count: size of the commit.
-        reports: the commit tasks' reports, whose results begin with those of these attempts, in this order.
+        reports: the commit tasks' reports, whose first results are for these attempts, in this order.
         is_set_aside: the only transaction is empty, because its batch was quarantined.
         republished_txid: the txid under which the batch of the only transaction was quarantined; 0 if it was not.
         republished_letters: how many dead letters the only transaction republishes.

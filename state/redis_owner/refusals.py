@@ -22,7 +22,7 @@ def refuse_remains(topology_id: str, control: Mapping[str, str]) -> None:
     """Refuses to read a topology that is partly dropped, or holds a part of a lost write."""
     if "dropping" in control:
         raise StateRefusedError(
-            f"topology {topology_id!r} is partly dropped, and what is left of it is no use; run `txbatch drop "
+            f"topology {topology_id!r} is partly dropped, and the rest is unusable; run `txbatch drop "
             f"{topology_id}` again"
         ).about(Trouble.DROPPING)
     if control.get("begun") != control.get("ended"):

@@ -201,7 +201,7 @@ class RedisStore(RedisSlot):
         reached("confirm.answered")
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
-        """Returns the attempts of which the spout's committer may not have been notified; at most `RECEIPTS_KEPT`.
+        """Returns the attempts that the spout's committer may not have heard about; at most `RECEIPTS_KEPT`.
 
         They are the last committed group, or more after a run that was late in notifying. Only the owner may ask, so
         that no spout is notified of a group that the server no longer holds.

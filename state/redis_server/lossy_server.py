@@ -66,7 +66,7 @@ class LossyServer:
         return LossyClient(self, caller)
 
     def connection_options(self, caller: Waiting) -> dict[str, Any]:
-        """Returns further options for a run's store, besides the client."""
+        """Returns further options for a run's store, in addition to the client."""
         return {}
 
     def call(self, caller: Waiting, arguments: tuple[Any, ...]) -> Any:

@@ -327,7 +327,7 @@ class ShardedStore(RedisStore):
     # A group's digest and decision
 
     def _chain_of(self, commit: Commit, parts: Sequence[ShardWrites]) -> str:
-        """Returns the digest of a group's content, whoever made it."""
+        """Returns the digest of a group's content, the same in every run."""
         txids = [commit.attempts[0].txid, commit.attempts[-1].txid]
         content = [pack([self._chain, *txids, list(part.keys)]) + part.sections for part in parts]
         return f"{digest64(*content):016x}"

@@ -1,6 +1,6 @@
 """Shares: attempts of a wave that a single Spark task runs from the spout to the committers, without a shuffle.
 
-A shuffle costs Spark more than processing small transactions, of which a wave has many. So each slot takes a share of
+A shuffle costs Spark more than processing the many small transactions of a wave. So each slot takes a share of
 the wave's attempts and runs all tasks of all components on them, stage after stage. What tasks send each other stays in
 memory; frames, counts, edges and reports are the same as in a shuffle, and are checked in the same way. Committers,
 too, run on each share, and the driver combines their reports on a group.

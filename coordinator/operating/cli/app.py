@@ -27,7 +27,10 @@ PLACES = {
         "status": ("commands.status:status", "Show what is committed, and what the topology's run is doing"),
         "inspect": ("commands.inspect:inspect", "Show one transaction"),
         "why": ("commands.why:why", "Show which transactions changed one value"),
-        "state": ("commands.state:app", "Look at a topology's state, export it, put an export back, or rename a state"),
+        "state": (
+            "commands.state:app",
+            "Look at a topology's state, export it, put an export back, rename a state or compute it again",
+        ),
         "ui": ("commands.ui:ui", "Serve a dashboard of the topologies on a server"),
         "explain": ("commands.explain:explain", "Explain an error"),
     },

@@ -88,7 +88,7 @@ def explain_value(
     """Computes one value again and keeps its last changes.
 
     Args:
-        records: what is stored of the topology.
+        records: the topology as it is stored.
         topology: as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
         state: as in its key, with its part.
         field: field or member; None for a state of one value.

@@ -255,7 +255,7 @@ class KafkaSpout(ISpout):
             place = self._emission.place(manager.partition, message)
             raise SourceError(
                 f"split made {len(rows)} tuples from the message at {place}, but {before} when it was read before, so "
-                "the failed ones cannot be told apart; let split depend on nothing but its argument"
+                "it is unknown which of them failed; let split depend on nothing but its argument"
             )
         ids = manager.emitting(offset, len(rows))
         for tuple_id in ids:

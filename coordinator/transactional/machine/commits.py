@@ -2,7 +2,7 @@
 
 1. The lowest processed attempts become a group, if no other is in its commit phase; its committers run (`start_next`).
 2. Their reports show which prefix of the group is good (`executed`). A failed attempt is retried with all later ones; a
-   good prefix runs again if its changes cannot be told apart, else one atomic step publishes it (`_publish`).
+   good prefix runs again if its changes cannot be separated, else one atomic step publishes it (`_publish`).
 3. The store has published it (`published`), or refused it and changed nothing (`refused`).
 4. `Releases` waits until the commit is as durable as the run requires; then the spout's committer is notified.
 

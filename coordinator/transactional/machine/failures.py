@@ -260,7 +260,7 @@ def _not_the_batch(txid: int, count: int, reason: str) -> str:
 
 
 def _culprit(attempts: Attempts, kind: CrashKind) -> str:
-    """Returns what is known of the culprit of a crash that hit several attempts."""
+    """Returns the known facts about the culprit of a crash that hit several attempts."""
     if kind is not CrashKind.LOST or len(attempts) == 1:
         return ""
     return f"; one of txids {attempts[0].txid} to {attempts[-1].txid}, not known which"

@@ -49,7 +49,7 @@ class Releases:
         return self.released_txid < self._committed
 
     def resumed(self, unnotified: Attempts) -> Iterator[Decision]:
-        """Takes over transactions of earlier runs of which the spout's committer may not have been notified."""
+        """Takes over transactions of earlier runs that the spout's committer may not have heard about."""
         if unnotified:
             self._notified = unnotified[0].txid - 1
             self._to_notify.extend(unnotified)

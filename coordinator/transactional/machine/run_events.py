@@ -30,7 +30,7 @@ class Resumed:
     """The run begins where earlier ones stopped; handled before anything else.
 
     Attributes:
-        unnotified: transactions they committed of which the spout's committer may not have been notified, ascending.
+        unnotified: transactions they committed that the spout's committer may not have heard about, ascending.
     """
 
     unnotified: Attempts = ()
@@ -249,7 +249,7 @@ class Publish:
         metadata: the metadata to store and forget in the same step.
         notified_txid: the last txid that the spout's committer was notified of; None if of all committed ones.
         republished: the quarantined batch that the group's only transaction publishes.
-        reports: the commit tasks' reports, whose results begin with those of these attempts.
+        reports: the commit tasks' reports, whose first results are for these attempts.
     """
 
     attempts: Attempts

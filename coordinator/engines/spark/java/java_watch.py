@@ -32,7 +32,7 @@ _LOG = logging.getLogger("txbatch")
 PING_S = 2.0
 SILENCE_MAX_S = 30.0
 SILENCE_PARTS = 6
-"""A ping is waited for in so many parts: a suspended machine or terminal loses one of them, not all."""
+"""The number of parts in which a ping is waited for: a suspended machine or terminal loses one of them, not all."""
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
 FULL_DISK_TEXT = re.compile(r"No space left on device|Disk quota exceeded")
 MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
