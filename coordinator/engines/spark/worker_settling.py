@@ -16,7 +16,7 @@ from zipimport import zipimporter
 from pyspark import TaskContext
 
 FREEZING_TASKS = 8
-"""The first tasks of a worker, up to this number, freeze all objects: enough to have imported and unpickled what all stages need."""
+"""How many first tasks of a worker freeze all objects: enough to have imported and unpickled what all stages need."""
 OWN_FILES = Path("/proc/self/fd")
 _TASKS = itertools.count(1)
 """The tasks this worker has begun; a fact of the process, like its collector."""
