@@ -95,7 +95,7 @@ def test_totals_that_exist_are_continued_without_a_query(clicks: Path) -> None:
     with LocalCluster(seed=3) as cluster:
         cluster.client.hset("pages", mapping={"/": 100, "/old": 7})
         shown["copy_totals"](cluster.client)
-        with pytest.raises(StateRefusedError, match="To add to what is there, give --accept-state-changes"):
+        with pytest.raises(StateRefusedError, match="to add to what is there, give --accept-state-changes"):
             cluster.submit(shown["topology"](f"{clicks}/*.json", 1)).run_until_idle()
         run = cluster.submit(shown["topology"](f"{clicks}/*.json", 1), options=RunOptions(accept_state_changes=True))
         run.run_until_idle()

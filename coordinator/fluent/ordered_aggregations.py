@@ -13,10 +13,9 @@ from coordinated_bolt.streams.tuples import cut
 from coordinator.fluent.aggregations import Aggregation, replaced
 from coordinator.fluent.row_steps import ColumnLists
 from state.codec import is_valid_text
-from state.kinds.declared_type import check_most
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily
-from state.kinds.state_handle import StateHandle
+from state.kinds.state_handle import StateHandle, check_most
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 from state.values.value_form import canonical_json, stored_bytes

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from state.errors import TopologyError
-from state.kinds.declared_type import DeclaredType, check_most
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FieldGiven, Item, StateHandle
+from state.kinds.state_handle import DeclaredType, FieldGiven, Item, StateHandle, check_most
 from state.values.first_wrong import Wrong, first_wrong
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 

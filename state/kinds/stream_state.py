@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, overload
 
 from state.commits.packed_writes import SECTION_LIMIT
-from state.kinds.declared_type import check_most
-from state.kinds.state_handle import Item, StateHandle
+from state.kinds.state_handle import Item, StateHandle, check_most
 from state.values.state_kind import KeptEnd, Retention, StateKind
 
 ENTRIES_PER_TASK = 2**32

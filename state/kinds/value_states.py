@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
-from state.kinds.declared_type import check_most
 from state.kinds.session import MISSING
-from state.kinds.state_handle import Item, Number, StateHandle, Value
+from state.kinds.state_handle import Item, Number, StateHandle, Value, check_most
 from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 
 

@@ -116,9 +116,9 @@ class RedisSlot:
             needs = f"; this run needs it because {self._asked.because}" if self._asked.because else ""
             raise StateRefusedError(
                 f"server {self.server} cannot confirm durability {self._asked.level.value}: {lacking}{needs}; or run "
-                "with another level: --durability memory (in Python durability='memory') waits for nothing, so a power "
-                "cut may lose commits whose input has been released; --durability service is for a service that "
-                "guarantees to lose nothing, such as MemoryDB"
+                "with --durability memory or service; memory (in Python durability='memory') waits for nothing, so a "
+                "power cut may lose commits whose input has been released; service is for a service that guarantees to "
+                "lose nothing, such as MemoryDB"
             ).about(Trouble.DURABILITY)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys, self._asked.level, fields_expire=fields_expire)

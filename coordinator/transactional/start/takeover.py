@@ -190,9 +190,9 @@ class Takeover:
             shards = f" --shards {count}" if count > 1 else ""
             raise StateRefusedError(
                 f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, but the server "
-                "holds such state; restore or delete it. Either the records were lost, or something else wrote the "
-                "state. To add to what is there, give --accept-state-changes (in Python "
-                "RunOptions.accept_state_changes). Otherwise restore a consistent backup of the server, choose another "
+                "holds such state; restore or delete it; either the records were lost, or something else wrote the "
+                "state; to add to what is there, give --accept-state-changes (in Python "
+                "RunOptions.accept_state_changes); otherwise restore a consistent backup of the server, choose another "
                 "topology id, or start over with "
                 f"`txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}{shards}`"
             ).about(Trouble.STATE_CHANGED)

@@ -114,7 +114,7 @@ def test_progress_counts_rows():
     ("plain", "told"),
     [
         *((plain, "was run with another kind of spout before") for plain in ([["a.txt", 0]], 7, [KIND, 1, 2])),
-        (unit(0, 10, kind="by files").to_plain(), "was cut by files before and is to be cut by column 'id' now"),
+        (unit(0, 10, kind="by files").to_plain(), "was cut by files before and would be cut by column 'id' now"),
     ],
 )
 def test_metadata_of_another_kind_of_spout_or_cut_is_refused(plain, told):

@@ -118,7 +118,7 @@ def test_columns_are_different_names(columns):
 
 
 def test_a_topology_over_micro_batches_runs_only_through_the_bridge_which_refuses_others_and_a_wrong_first_batch():
-    with LocalCluster() as cluster, pytest.raises(TopologyError, match="give the topology to exactly_once"):
+    with LocalCluster() as cluster, pytest.raises(TopologyError, match=r"call exactly_once\(topology\)"):
         cluster.submit(topology(MicroBatches(["page"])))
     with pytest.raises(TopologyError, match=r"give MicroBatches\(columns\) as the spout"):
         exactly_once(topology(FixedBatchesSpout([[["a"]]], ["page"])))

@@ -327,7 +327,9 @@ def test_a_split_that_makes_another_number_of_tuples_on_a_retry_is_named(parts):
     played = letters(b"ab", split=lambda row: [[letter] for letter in next(made)], retries=AT_ONCE)
     played.ask()
     played.fail("b")
-    with pytest.raises(SourceError, match=rf"made {len(parts)} tuples of .* t\[0\] at offset 0, and 2 of it before"):
+    with pytest.raises(
+        SourceError, match=rf"made {len(parts)} tuples from .* t\[0\] at offset 0, but 2 when it was read before"
+    ):
         played.ask()
 
 

@@ -186,7 +186,7 @@ def test_a_file_with_nothing_but_a_byte_order_mark_has_no_rows(tmp_path: Path, m
         ("n;m;x", ["m", "n"], "is separated by ';', not by ',', by its header 'n;m;x': give CsvFiles options="),
         ('"n"\t"m m"', ["m m", "n"], "give CsvFiles options={'delimiter': '\\\\t'}"),
         ("n;m;x", ["n;m;x"], "it has 3 values, and there are 1 columns"),
-        ("a,c", ["a", "b"], r"a\.csv' begins with the row 'a,c', which cannot be its header.*'b'"),
+        ("a,c", ["a", "b"], r"a\.csv' begins with the row 'a,c', which cannot be the header for the fields .*'b'"),
     ],
 )
 def test_columns_matter_as_far_as_they_are_wanted(tmp_path: Path, header: str, wanted: list[str], row: Any) -> None:

@@ -110,7 +110,7 @@ def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read
 def test_files_are_not_moved_to_where_they_are_read_from(cluster, inbox, done_path, monkeypatch):
     monkeypatch.chdir(inbox.parent)
     put(inbox, "m", "m1")
-    with pytest.raises(TopologyError, match=r"is where files that match '.*' lie, and what lies there"):
+    with pytest.raises(TopologyError, match=r"is the folder of pattern '.*'; files there"):
         submit(cluster, inbox, done="move", done_path=done_path)
     settled(cluster, inbox, done="move", done_path="inbox/done")
     assert (inbox / "done" / "m.txt").exists()
@@ -437,7 +437,7 @@ def test_a_done_path_that_is_a_link_into_the_folder_is_known_by_where_it_leads(c
     done.symlink_to(inbox.parent / leads_to)
     put(inbox, "a", "a")
     if leads_to == "inbox":
-        with pytest.raises(Exception, match=r"done_path='.*done' of Follow is where files that match .* lie"):
+        with pytest.raises(Exception, match="done_path=.* of Follow is the folder of pattern"):
             once(cluster, inbox, done="move", done_path=str(done))
         return
     for _ in range(2):

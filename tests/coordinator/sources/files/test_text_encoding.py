@@ -56,7 +56,7 @@ def test_text_in_another_encoding_is_told_what_to_give(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=r"is not valid UTF-8: .*name that, such as encoding='cp1252'"):
             read(source, cut(source))
     (tmp_path / "a.csv").write_bytes("n,é\n1,2\n".encode("cp1252"))
-    with pytest.raises(SourceError, match=r"cannot be its header, .*name that, such as encoding='cp1252'"):
+    with pytest.raises(SourceError, match=r"cannot be the header for .*name that, such as encoding='cp1252'"):
         cut(CsvFiles(str(tmp_path / "a.csv"), ["n"]))
 
 

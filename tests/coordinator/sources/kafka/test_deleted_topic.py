@@ -65,7 +65,7 @@ def test_a_topic_that_was_there_and_stays_away_is_named(asked, was_there) -> Non
         with pytest.raises(FailedException):
             topic.topic_id()
     clock.now_s = 2 * ABSENT_S
-    with pytest.raises(SourceError, match="topic 't' was deleted while it was read: b:9092 have not"):
+    with pytest.raises(SourceError, match="topic 't' was deleted while it was read: brokers b:9092 have not"):
         topic.topic_id()
     with pytest.raises(AbsentTopicError):
         made().topic_id()

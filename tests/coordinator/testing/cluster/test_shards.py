@@ -239,7 +239,7 @@ def test_a_slot_has_one_owner(cluster, redis_backend):
     sharded.run()
     before = dump(client)
     for refused in (lambda: cluster.submit(named), other.drop):
-        with pytest.raises(StateRefusedError, match="its slot is shard 1 of topology 'typed'"):
+        with pytest.raises(StateRefusedError, match="shard 1 of topology 'typed' is stored in its slot"):
             refused()
     assert dump(client) == before
 

@@ -108,7 +108,7 @@ def test_what_is_half_imported_or_half_dropped_is_refused(sharded, before, after
             sharded.put_back(packed, after) if after else sharded.topology.drop()
         assert sharded.faults()
         for read in readers_of(sharded).values():
-            with pytest.raises(StateRefusedError, match=r"'typed' is (being dropped|not whole)"):
+            with pytest.raises(StateRefusedError, match=r"'typed' is (partly dropped|not whole)"):
                 read()
         sharded.put_back(packed, before)
         assert {name: read() for name, read in readers_of(sharded).items()} == whole

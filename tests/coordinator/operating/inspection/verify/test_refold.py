@@ -227,7 +227,7 @@ def test_a_refold_leaves_the_original_as_it_is_and_nothing_on_its_server(stored)
     before = dump(stored.client)
     asked: list[tuple[str, int | None, bool]] = []
 
-    def noting(topology: Topology, url: str, options: RunOptions) -> None:
+    def noting(topology: Topology, url: str, options: RunOptions, observers: Any) -> None:
         asked.append((topology.topology_id, options.last_txid, options.notifies_spout))
         assert url != stored.url
         locally(topology, url, options)
