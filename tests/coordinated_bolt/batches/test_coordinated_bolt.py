@@ -37,6 +37,15 @@ def test_finishing_tells_every_task_downstream_how_many_tuples_it_was_sent():
     assert finished.counters == {"finished": 1}
 
 
+def test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt():
+    task = task_of()
+    task.coord(1, 0)
+    task.regular(1, "too late")
+    failure = task.end().failure
+    assert failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 0 tuples, 1 arrived")
+    assert names() == ["prepare", "finish_batch", "cleanup"]
+
+
 @pytest.mark.case(id="P-02")
 def test_an_id_is_not_a_tuple_and_starts_no_second_round():
     task = task_of(upstream=(1, 2), needs_id=True)

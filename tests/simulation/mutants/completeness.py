@@ -129,7 +129,7 @@ MUTANTS = (
         "failed-report-is-processed",
         "An acker does not look whether a task says that it has failed.",
         Patch(ACKER, "        if result.failure is not None:\n            self._fail(attempt, result.failure)\n", ""),
-        dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_failure_sticks_though_the_tree_closes",
+        dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_tasks_own_failure_is_reported_rather_than_the_open_tree",
         spared="a task that failed has sent nothing, so the tree stays open",
     ),
     together(

@@ -437,7 +437,7 @@ def test_a_done_path_that_is_a_link_into_the_folder_is_known_by_where_it_leads(c
     done.symlink_to(inbox.parent / leads_to)
     put(inbox, "a", "a")
     if leads_to == "inbox":
-        with pytest.raises(Exception, match="done_path=.* of Follow is the folder of pattern"):
+        with pytest.raises(Exception, match=r"done_path=.* of Follow is the folder of pattern"):
             once(cluster, inbox, done="move", done_path=str(done))
         return
     for _ in range(2):
