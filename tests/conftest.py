@@ -17,6 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatchcase
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as nightly the cases of a test that are not among those of its mark ``often``."""
     for item in items:
         mark, call = item.get_closest_marker("often"), getattr(item, "callspec", None)
-        if mark is not None and (call is None or call.id not in mark.args):
+        if mark is not None and not any(call.id == each or fnmatchcase(call.id, each) for each in mark.args):
             item.add_marker(pytest.mark.nightly)
 
 

@@ -45,6 +45,7 @@ class CountingHook(ITaskHook):
         self.context.count(f"executes seen of {self.context.component_id}")
 
 
+@pytest.mark.nightly
 def test_a_basic_bolt_with_its_own_tasks_and_configuration_is_watched_and_measured(cluster, tmp_path):
     builder = TransactionalTopologyBuilder("numbers", "numbers", Numbers(TRANSACTIONS, SIZE), parallelism=2)
     work = builder.set_bolt("work", Work(str(tmp_path / "failed")), parallelism=1).set_num_tasks(3)

@@ -48,6 +48,7 @@ def examples_over(folder):
     yield top_k.topology(f"{folder}/orders.csv", rows_per_batch=9)
 
 
+@pytest.mark.often("1")
 @pytest.mark.parametrize("tasks", [1, 2, 3])
 def test_the_local_engine_commits_what_spark_commits(cluster, tasks):
     for topology in (with_tasks(example, tasks) for example in examples_over(cluster.notes)):
@@ -103,6 +104,7 @@ def is_word(word):
     return not word.isdigit()
 
 
+@pytest.mark.often("1-*", "2-local")
 @EITHER_ENGINE
 @pytest.mark.parametrize("parallelism", [1, 2])
 def test_words_are_counted_and_looked_up(cluster, parallelism):

@@ -130,6 +130,7 @@ def test_a_topology_that_bears_everything_is_proved() -> None:
     assert str(proof) == "words: the same state under every schedule; 4 transactions, 40 seeds"
 
 
+@pytest.mark.often("class", "module", "order", "attempts", "tasks")
 @pytest.mark.parametrize("name", FAULTY)
 def test_each_mistake_is_found_and_its_line_is_named(name: str) -> None:
     topology, mistake, line, _ = FAULTY[name]

@@ -58,6 +58,7 @@ def sharded() -> Iterator[Sharded]:
         yield Sharded(cluster.client)
 
 
+@pytest.mark.often("3-*")
 @pytest.mark.parametrize("name", TOPOLOGIES)
 @pytest.mark.parametrize("shard_count", [2, 3, 16])
 @pytest.mark.parametrize("group_max", [1, 3, 64])

@@ -141,6 +141,7 @@ OVERTAKEN: dict[str, Callable[[RedisRecords], Any]] = {
 }
 
 
+@pytest.mark.often("*-1-3", "verify-3-1", "snapshot-2-4")
 @pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2), (1, 3), (3, 1)])
 @pytest.mark.parametrize("name", [*OVERTAKEN, "snapshot"])
 def test_a_reader_that_an_import_overtakes_reads_all_shards_or_says_so(sharded, before, after, name):
