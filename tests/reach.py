@@ -79,12 +79,13 @@ def distances(changed: Iterable[str], ways: Mapping[str, Iterable[str]]) -> dict
     return found
 
 
-def mentions(changed: Iterable[str]) -> dict[str, int]:
-    """Returns the tests that name a changed file that is not Python, or the folder it is in."""
+def mentions(changed: Sequence[str]) -> dict[str, int]:
+    """Returns the files of tests that name a changed one: a module by its path, another file or its folder by name."""
     others = [Path(path) for path in changed if not path.endswith(".py")]
     names = {part for path in others for part in (path.name, path.stem, path.parent.name)}
-    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")} if names else {}
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
     wanted = [f'"{name}"' for name in names - {""}] + [f"/{name}" for name in names - {""}]
+    wanted += [f'"{path}"' for path in changed if path.endswith(".py")]
     return {
         path.relative_to(ROOT).as_posix(): 1 for path, text in texts.items() if any(each in text for each in wanted)
     }
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(named) or "no file takes a fifth longer")
         return 1 if named else 0
     changed = changed_since(options.since)
-    near = {**mentions(changed), **distances(changed, importers())}
+    near = distances([*changed, *mentions(changed)], importers())
     taken, left = chosen(near, durations, options.minutes * 60)
     print(
         f"{len(changed)} files changed; {len(taken)} test files, and {left} more that they reach: make test", flush=True
