@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.operating.cli.commands.dead_letters import _chosen
 from coordinator.operating.cli.letter_json import json_value
 from state.codec import pack, unpack
 from state.commits.dead_letters import add_letters, pack_letter
@@ -123,3 +124,11 @@ def test_every_value_that_can_be_stored_has_a_form_of_its_own_in_json(value: Any
     found = json_value(unpack(pack(value)))
     assert found == shown
     assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("components", "letters", "chosen"),
+    [([], ["17.0", "18.2"], [(17, 0), (18, 2)]), (["check"], [], ["check"]), ([], [], "all")],
+)
+def test_letters_or_components_or_all_are_republished(components: Any, letters: Any, chosen: Any) -> None:
+    assert _chosen(components, letters) == chosen
