@@ -48,8 +48,8 @@ STOP_TIMEOUT_S = 10.0
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as nightly the cases of a test that are not among those of its mark ``often``."""
     for item in items:
-        mark, call = item.get_closest_marker("often"), getattr(item, "callspec", None)
-        if mark is not None and not any(call.id == each or fnmatchcase(call.id, each) for each in mark.args):
+        mark, case = item.get_closest_marker("often"), getattr(getattr(item, "callspec", None), "id", "")
+        if mark is not None and not any(case == each or fnmatchcase(case, each) for each in mark.args):
             item.add_marker(pytest.mark.nightly)
 
 
