@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from coordinator.operating.inspection.verify.refold import Runner, ScratchServer, scratch_of, why_out_of_order
+from coordinator.operating.inspection.verify.refold import Runner, ScratchServer, refuse_another_state, scratch_of
 from coordinator.operating.inspection.wording import words_of_spout, words_or_values
 from coordinator.operating.transfer.looking import ChosenState, chosen_state
 from coordinator.operating.transfer.state_lines import lines_of
 from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_description import changes, described
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.run_observer import GroupCommitted, Observation
 from state.errors import TopologyError
@@ -29,6 +28,7 @@ from state.values.state_kind import StateKind, ValueType
 
 _KINDS = (StateKind.VALUE, StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
 TRIES = 100
+"""How often a value is read until no commit falls between its reading and that of the committed txid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,18 +165,14 @@ def _refuse(records: RedisRecords, chosen: ChosenState, field: str | None, topol
             if field is None
             else f"{subject} is one value; leave {field!r} out"
         )
-    stored = records.records()
-    differs = changes(stored.control["topology"], described(topology)).states
     if not state.is_lasting:
-        reason = "it expires, so what it holds depends on the time"
-    elif state.is_mixed:
-        reason = f"it held something before txid {state.began_txid}, from which it is written as it is declared"
-    elif differs:
-        reason = f"the factory's topology has other states than the stored one: {differs[0]}"
-    else:
-        reason = why_out_of_order(stored.metadata, has_quarantined=bool(records.quarantined()))
-    if reason:
-        raise TopologyError(f"{subject} cannot be explained: {reason}")
+        raise TopologyError(f"{subject} cannot be explained: it expires, so its content depends on the time")
+    if state.is_mixed:
+        raise TopologyError(
+            f"{subject} cannot be explained: it held something before txid {state.began_txid}, when its declaration "
+            f"changed; `txbatch state redo {topology.topology_id} {state.name}` computes all of it as declared"
+        )
+    refuse_another_state(records, records.records(), topology, subject)
 
 
 def _stored_value(records: RedisRecords, chosen: ChosenState, field: str | None) -> tuple[Any, int]:

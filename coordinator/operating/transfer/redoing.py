@@ -16,18 +16,16 @@ from coordinator.operating.inspection.verify.refold import (
     ScratchServer,
     moved_input,
     recomputed,
-    why_out_of_order,
+    refuse_another_state,
 )
 from coordinator.operating.transfer.exporting import LineWriter, export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import ChosenState, chosen_state
 from coordinator.operating.transfer.renaming import refuse_in_parts
 from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_description import changes, described
 from state.errors import StateRefusedError, TopologyError
 from state.keys import split_member
 from state.records.declared_states import with_whole
-from state.records.stored_records import StoredRecords
 from state.redis_admin.all_records import RedisRecords
 from state.redis_admin.importing import AsOf, StateImport
 
@@ -63,7 +61,14 @@ def redo_state(
     """
     chosen, stored = chosen_state(records, text), records.records()
     is_part = chosen.state.part_type is not None and chosen.has_part
-    _refuse(records, stored, topology, chosen, is_part=is_part)
+    subject = f"state {chosen.name!r} of topology {topology.topology_id!r}"
+    refuse_in_parts(topology.topology_id, stored.control["topology"])
+    refuse_another_state(records, stored, topology, subject)
+    if is_part and chosen.state.is_mixed:
+        raise TopologyError(
+            f"{subject} cannot be computed again: its state held something before txid {chosen.state.began_txid}, when "
+            f"the declaration changed; redo the whole state {chosen.state.name!r}"
+        )
     committed = int(stored.control["committed"])
     since = [chosen.state] if is_part else []
     with tempfile.TemporaryFile() as before, tempfile.TemporaryFile() as merged:
@@ -71,8 +76,8 @@ def redo_state(
             again = found.records()
             if moved_input(topology, stored.metadata, again.records().metadata, committed):
                 raise StateRefusedError(
-                    f"state {chosen.name!r} of topology {topology.topology_id!r} was not computed again: its input is "
-                    "another one now, or is cut into other transactions; restore the input; nothing was changed"
+                    f"{subject} was not computed again: its input is another one now, or is cut into other "
+                    "transactions; restore the input; nothing was changed"
                 )
             with tempfile.TemporaryFile() as after:
                 export_state(records, before)
@@ -98,23 +103,6 @@ def _merge(before: IO[bytes], after: IO[bytes], merged: IO[bytes], chosen: Chose
         for number, line in enumerate(map(json.loads, source)):
             if number == 0 and not wants_chosen and not is_part:
                 line["control"]["topology"] = with_whole(line["control"]["topology"], chosen.state.name)
-            if "end" not in line and (is_chosen(line) if number else False) == wants_chosen:
+            if "end" not in line and is_chosen(line) == wants_chosen:
                 writer.write(line)
     writer.end()
-
-
-def _refuse(
-    records: RedisRecords, stored: StoredRecords, topology: Topology, chosen: ChosenState, *, is_part: bool
-) -> None:
-    refuse_in_parts(topology.topology_id, stored.control["topology"])
-    differs = changes(stored.control["topology"], described(topology)).states
-    if differs:
-        reason = f"the factory's topology has other states than the stored one: {differs[0]}"
-    elif is_part and chosen.state.is_mixed:
-        reason = f"it held something before txid {chosen.state.began_txid}, when its declaration changed; redo it whole"
-    else:
-        reason = why_out_of_order(stored.metadata, has_quarantined=bool(records.quarantined()))
-    if reason:
-        raise TopologyError(
-            f"state {chosen.name!r} of topology {topology.topology_id!r} cannot be computed again: {reason}"
-        )

@@ -138,6 +138,11 @@ def _to_refold(
     return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
 
 
+Factory = Annotated[
+    str, typer.Option("--factory", metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")
+]
+
+
 def repeatable(
     topology_id: str, target: str, parameters: Sequence[str] | None, engine: EngineOptions
 ) -> tuple[Topology, Runner]:

@@ -24,7 +24,7 @@ from coordinator.operating.cli.command import (
     command_group,
 )
 from coordinator.operating.cli.commands.drop import keys_left
-from coordinator.operating.cli.commands.examine import repeatable
+from coordinator.operating.cli.commands.examine import Factory, repeatable
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.terminal import copy_out, say, say_json, user_output_aside
 from coordinator.operating.inspection.verify.refold import scratch_server
@@ -214,9 +214,7 @@ def redo_states(
     *,
     topology_id: TopologyId,
     state: Annotated[str, typer.Argument(metavar="STATE[:PART]", help="As in its key: counts, or views:2026-11-21.")],
-    factory: Annotated[
-        str, typer.Option("--factory", metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")
-    ],
+    factory: Factory,
     parameters: Parameters = None,
     typed: ServerOptions,
     engine: EngineOptions,

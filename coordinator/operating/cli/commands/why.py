@@ -8,16 +8,12 @@ from typing import Annotated
 import typer
 
 from coordinator.operating.cli.command import AsJson, EngineOptions, Parameters, ServerOptions, TopologyId, command
-from coordinator.operating.cli.commands.examine import repeatable
+from coordinator.operating.cli.commands.examine import Factory, repeatable
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.provenance import Change, Provenance, explain_value
 from coordinator.operating.inspection.verify.refold import scratch_server
 from state.printable import SENTENCE_LIMIT, counted, one_line
-
-Factory = Annotated[
-    str, typer.Option("--factory", metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")
-]
 
 
 @command

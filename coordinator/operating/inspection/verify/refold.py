@@ -21,6 +21,7 @@ from coordinator.run import run
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import changes, described
 from coordinator.topology.planning.pickling import pickle_spec
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import has_external_effects
@@ -33,7 +34,8 @@ from state.codec import unpack
 from state.errors import TopologyError
 from state.keys import NAME_LENGTH_MAX, parse_metadata_field
 from state.records.declared_states import DescribedState
-from state.records.stored_records import StateImage
+from state.records.stored_records import StateImage, StoredRecords
+from state.redis_admin.all_records import RedisRecords
 from state.redis_admin.topology import RedisTopology
 from state.redis_server.embedded import EmbeddedServer
 
@@ -64,7 +66,8 @@ def refuse_unrepeatable(topology: Topology) -> None:
         reason = f"committer {owners[0]!r} has external effects, which would happen again"
     if reason:
         raise TopologyError(
-            f"topology {topology.topology_id!r} cannot be refolded: {reason}; verify it without --refold"
+            f"topology {topology.topology_id!r} cannot be refolded: {reason}; its state cannot be computed again, only "
+            "verified without --refold"
         )
 
 
@@ -78,6 +81,24 @@ def why_out_of_order(metadata: Mapping[str, Any], *, has_quarantined: bool) -> s
     if any(parse_metadata_field(field)[0] == REPUBLISHED_SCOPE for field in metadata):
         return "a refold reads the input in its order, and republished batches were committed out of it"
     return "a refold reads everything, and quarantined batches are not in the state" if has_quarantined else ""
+
+
+def refuse_another_state(records: RedisRecords, stored: StoredRecords, topology: Topology, subject: str) -> None:
+    """Refuses to compute a state again if its topology, read in order up to the last commit, would give another one.
+
+    Raises:
+        TopologyError: the message begins with the subject, and says why and what to do.
+    """
+    differs = changes(stored.control["topology"], described(topology)).states
+    reason = why_out_of_order(stored.metadata, has_quarantined=bool(records.quarantined()))
+    if not int(stored.control["committed"]):
+        reason = "nothing is committed; run it first"
+    elif differs:
+        reason = f"the factory's topology has other states than the stored one: {differs[0]}; give that of the last run"
+    elif reason:
+        reason += "; run the topology under another id to have all of it computed"
+    if reason:
+        raise TopologyError(f"{subject} cannot be computed again: {reason}")
 
 
 def refold(

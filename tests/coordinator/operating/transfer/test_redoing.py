@@ -15,6 +15,7 @@ from coordinator.operating.transfer.importing import import_state
 from coordinator.operating.transfer.redoing import redo_state
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import EngineName
+from state.codec import pack
 from state.errors import StateRefusedError, TopologyError
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
@@ -161,6 +162,20 @@ def test_what_cannot_be_computed_again_is_refused(redis_backend: Backend, text: 
     typed.run(1)
     with pytest.raises((TopologyError, StateRefusedError), match=message):
         redone(typed, text)
+
+
+def test_before_the_first_commit_and_after_a_republication_it_is_refused(typed: Sharded) -> None:
+    typed.run(3)
+    typed.client.hset("{typed}:txbatch:control", "committed", "0")
+    with pytest.raises(TopologyError, match="cannot be computed again: nothing is committed; run it first"):
+        redone(typed, "counts")
+    typed.client.hset("{typed}:txbatch:control", "committed", "3")
+    before = typed.entries()
+    typed.client.hset("{typed}:txbatch:metadata", "replayed:3", pack([1, 0]))
+    with pytest.raises(TopologyError, match="republished batches were committed out of it; run the topology under"):
+        redone(typed, "counts")
+    typed.client.hdel("{typed}:txbatch:metadata", "replayed:3")
+    assert typed.entries() == before
 
 
 def test_the_command_says_what_was_computed(typed: Sharded, capsys: pytest.CaptureFixture[str]) -> None:
