@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from random import Random
 from typing import Any
 
 from coordinator.plain.plain_topology import PlainTopology
@@ -22,18 +21,17 @@ from coordinator.proving.evidence import (
 from coordinator.proving.forked import ResultT, in_a_copy
 from coordinator.proving.fresh import fresh_run, packed
 from coordinator.proving.mistakes import BATCHES, KEPT_HASHES, FoundMistake, Mistake, Proof
-from coordinator.proving.quiet_run import Kept, QuietRun, QuietTransaction, letters_of, quiet_run
+from coordinator.proving.quiet_run import Kept, QuietRun, QuietTransaction, quiet_run
 from coordinator.proving.same_state import differences
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
 from coordinator.proving.stage_play import StagePlay
-from coordinator.proving.subject import PROVE_INSTEAD, described_tasks, provable, with_other_tasks
+from coordinator.proving.subject import PROVE_INSTEAD, provable
+from coordinator.proving.tuple_play import play_by_tuples
 from coordinator.spouts.spout_kind import SpoutKind
-from coordinator.testing.cluster.cluster import LocalCluster
 from coordinator.testing.simulated.fault_plan import Strike
 from coordinator.testing.simulated.shrinking import fewest
 from coordinator.topology.building.topology import DEFAULT_MESSAGE_TIMEOUT_S, Topology
-from coordinator.transactional.options import RunOptions
-from state.errors import TopologyError, TransactionError, UserCodeError
+from state.errors import TopologyError, UserCodeError
 from state.kinds.handles import declared_states
 from state.printable import counted, one_line
 from state.redis_owner.store import RedisStore
@@ -375,32 +373,3 @@ def _emitted(run: QuietRun) -> str:
 
 def _shown(transaction: QuietTransaction) -> str:
     return one_line(", ".join(map(repr, transaction.metadata.values())))
-
-
-def play_by_tuples(
-    topology: Topology, schedule: Schedule, last_txid: int | None, *, keeps_order: bool = True
-) -> Played:
-    """Plays a schedule on a `LocalCluster`, up to a transaction or the end; tuples may come in another order."""
-    faults, draw = schedule.plan(), Random(f"{schedule.seed} tuples")
-    story, seed = ["tuple by tuple"], 0
-    if faults.strikes(OTHER_ORDER):
-        seed = schedule.seed
-        story.append("tuples of different tasks come in another order")
-    if faults.strikes(OTHER_TASKS):
-        topology = with_other_tasks(topology, faults.drawn(OTHER_TASKS))
-        story.append(described_tasks(topology))
-    options = RunOptions(
-        max_spout_pending=draw.choice([1, 2, 4]),
-        commit_group_max=draw.choice([1, 3, 8]),
-        last_txid=last_txid,
-        notifies_spout=False,
-    )
-    try:
-        with LocalCluster(seed=seed, keeps_order=keeps_order) as cluster:
-            run = cluster.submit(topology, options=options)
-            run.run_until_idle()
-            kept, error = Kept(run.snapshot().states, letters_of(run.dead_letters())), None
-    except TransactionError as raised:
-        kept, error = None, raised
-    story.append(f"the run ends: {'done' if error is None else type(error).__name__}")
-    return Played(kept, error, tuple(faults.struck), tuple(story))

@@ -31,8 +31,8 @@ def _checker() -> None:
     pytest.skip(missing)
 
 
-class Told:
-    """A history told by hand, an operation after the other; times are given where they matter."""
+class WrittenHistory:
+    """A history written by hand, one operation after the other; times are given where they matter."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._now, self._commits = folder, 0, 0
@@ -66,42 +66,45 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Told:
-    return Told(tmp_path)
+def history(tmp_path: Path) -> WrittenHistory:
+    return WrittenHistory(tmp_path)
 
 
-def two_commits(told: Told) -> None:
-    told.commit(1, {"balance/red": 5})
-    told.read(1, RED)
-    told.commit(2, {"balance/green": 7})
+def two_commits(history: WrittenHistory) -> None:
+    history.commit(1, {"balance/red": 5})
+    history.read(1, RED)
+    history.commit(2, {"balance/green": 7})
 
 
 BLUE = {**GREEN, "balance/blue": 1}
-STORIES: dict[str, tuple[Verdict, Callable[[Told], object]]] = {
-    "whole transactions": (Verdict.ACCEPTED, lambda told: told.read(2, GREEN)),
-    "another client that asks for the txid only": (Verdict.ACCEPTED, lambda told: told.read(2, None, client="another")),
-    "a torn read": (Verdict.REJECTED, lambda told: told.read(2, RED)),
-    "a value that nobody wrote": (Verdict.REJECTED, lambda told: told.read(2, BLUE)),
-    "a commit that is not seen after its answer": (Verdict.REJECTED, lambda told: told.read(1, RED)),
-    "two owners told of the same txid": (Verdict.REJECTED, lambda told: told.commit(2, {"balance/red": 6})),
-    "a transaction above a gap": (Verdict.REJECTED, lambda told: told.commit(4, {"balance/red": 5})),
+STORIES: dict[str, tuple[Verdict, Callable[[WrittenHistory], object]]] = {
+    "whole transactions": (Verdict.ACCEPTED, lambda history: history.read(2, GREEN)),
+    "another client that asks for the txid only": (
+        Verdict.ACCEPTED,
+        lambda it: it.read(2, None, client="another"),
+    ),
+    "a torn read": (Verdict.REJECTED, lambda history: history.read(2, RED)),
+    "a value that nobody wrote": (Verdict.REJECTED, lambda history: history.read(2, BLUE)),
+    "a commit that is not seen after its answer": (Verdict.REJECTED, lambda history: history.read(1, RED)),
+    "two owners history of the same txid": (Verdict.REJECTED, lambda history: history.commit(2, {"balance/red": 6})),
+    "a transaction above a gap": (Verdict.REJECTED, lambda history: history.commit(4, {"balance/red": 5})),
 }
 """What follows two commits, and what the checker says of it."""
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_a_history_is_accepted_if_whole_transactions_explain_it(told, story):
+def test_a_history_is_accepted_if_whole_transactions_explain_it(history, story):
     expected, follows = STORIES[story]
-    told.read(0, {})
-    two_commits(told)
-    follows(told)
-    assert told.verdict() is expected
+    history.read(0, {})
+    two_commits(history)
+    follows(history)
+    assert history.verdict() is expected
 
 
-def test_a_commit_that_is_lost_is_rejected_unless_the_server_may_have_lost_it(told, tmp_path):
+def test_a_commit_that_is_lost_is_rejected_unless_the_server_may_have_lost_it(history, tmp_path):
     (tmp_path / "lost").mkdir()
-    may_lose = Told(tmp_path / "lost")
-    for history_told, is_loss in ((told, False), (may_lose, True)):
+    may_lose = WrittenHistory(tmp_path / "lost")
+    for history_told, is_loss in ((history, False), (may_lose, True)):
         two_commits(history_told)
         history_told.read(2, GREEN)
         if is_loss:
@@ -109,40 +112,40 @@ def test_a_commit_that_is_lost_is_rejected_unless_the_server_may_have_lost_it(to
         history_told.read(1, RED)
         history_told.commit(2, {"balance/green": 7})
         history_told.read(2, GREEN)
-    assert told.verdict() is Verdict.REJECTED
+    assert history.verdict() is Verdict.REJECTED
     assert may_lose.verdict() is Verdict.ACCEPTED
 
 
-def test_a_commit_may_be_seen_before_its_answer_but_not_unseen_again(told):
-    told.commit(1, {"balance/red": 5}, until=100)
-    told.read(0, {})
-    told.read(1, RED)
-    assert told.verdict() is Verdict.ACCEPTED
-    told.read(0, {}, client="another")
-    assert told.verdict() is Verdict.REJECTED
+def test_a_commit_may_be_seen_before_its_answer_but_not_unseen_again(history):
+    history.commit(1, {"balance/red": 5}, until=100)
+    history.read(0, {})
+    history.read(1, RED)
+    assert history.verdict() is Verdict.ACCEPTED
+    history.read(0, {}, client="another")
+    assert history.verdict() is Verdict.REJECTED
 
 
 @pytest.mark.parametrize("seen", [(0, {}), (1, RED)])
-def test_a_commit_without_an_answer_may_have_been_applied_or_not(told, seen):
-    told.commit(1, {"balance/red": 5}, answer="")
-    told.read(*seen)
-    assert told.verdict() is Verdict.ACCEPTED
+def test_a_commit_without_an_answer_may_have_been_applied_or_not(history, seen):
+    history.commit(1, {"balance/red": 5}, answer="")
+    history.read(*seen)
+    assert history.verdict() is Verdict.ACCEPTED
 
 
 @pytest.mark.parametrize("answer", ["FENCED", "REGRESSED"])
-def test_a_refusal_does_not_say_that_no_earlier_sending_was_applied(told, answer):
-    told.commit(1, {"balance/red": 5}, answer)
-    told.read(1, RED)
-    assert told.verdict() is Verdict.ACCEPTED
+def test_a_refusal_does_not_say_that_no_earlier_sending_was_applied(history, answer):
+    history.commit(1, {"balance/red": 5}, answer)
+    history.read(1, RED)
+    assert history.verdict() is Verdict.ACCEPTED
 
 
-def test_a_commit_that_is_applied_twice_is_rejected(told):
-    told.commit(1, {"balance/red": 5}, name="1:a")
-    told.commit(1, {"balance/red": 5}, "ALREADY", name="1:a")
-    told.read(1, RED)
-    assert told.verdict() is Verdict.ACCEPTED
-    told.read(1, {"balance/red": 10})
-    assert told.verdict() is Verdict.REJECTED
+def test_a_commit_that_is_applied_twice_is_rejected(history):
+    history.commit(1, {"balance/red": 5}, name="1:a")
+    history.commit(1, {"balance/red": 5}, "ALREADY", name="1:a")
+    history.read(1, RED)
+    assert history.verdict() is Verdict.ACCEPTED
+    history.read(1, {"balance/red": 10})
+    assert history.verdict() is Verdict.REJECTED
 
 
 def test_a_history_that_cannot_be_read_is_no_verdict(tmp_path):

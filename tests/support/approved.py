@@ -1,6 +1,6 @@
 """Long texts are compared with files that a person has read: tests/approved/NAME.txt.
 
-After a change that is meant, `TXBATCH_APPROVE=1 pytest FILE` writes them anew; `git diff` is what to read then.
+After a change that is meant, `TXBATCH_APPROVE=1 pytest FILE` rewrites them; then read `git diff`.
 """
 
 from __future__ import annotations

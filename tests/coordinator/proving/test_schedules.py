@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coordinator.proving.forked import in_a_copy
-from coordinator.proving.prove import play_by_tuples
 from coordinator.proving.schedule import BY_STAGES, OTHER_ORDER, OTHER_TASKS, Played, Schedule
 from coordinator.proving.stage_play import StagePlay
+from coordinator.proving.tuple_play import play_by_tuples
 from coordinator.testing.simulated.fault_plan import Strike
 from tests.support.faulty_topologies import words
 

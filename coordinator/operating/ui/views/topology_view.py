@@ -62,11 +62,11 @@ class TopologyView:
     Attributes:
         graph: the graph as text; None if the description cannot be read.
         window: (state, number of attempts in flight).
-        charts: charts of the last minutes; `charts_told` is the time they cover.
+        charts: charts of the last minutes; `charts_span` is the time they cover.
         components: rows of the components, the slowest first.
         failures: rows of the failures, the most frequent first.
         run, stored: (name, text) of figures about the run and about stored records.
-        untold: why there are no figures; "" if there are.
+        why_unreported: why there are no figures; "" if there are.
     """
 
     heading: Heading
@@ -75,13 +75,13 @@ class TopologyView:
     window: tuple[tuple[str, str], ...] = ()
     window_bar: Svg | None = None
     charts: tuple[Chart, ...] = ()
-    charts_told: str = ""
+    charts_span: str = ""
     components: tuple[ComponentRow, ...] = ()
     failures: tuple[FailureRow, ...] = ()
     last_failure: LastFailureView | None = None
     run: tuple[tuple[str, str], ...] = ()
     stored: tuple[tuple[str, str], ...] = ()
-    untold: str = ""
+    why_unreported: str = ""
 
 
 def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: Clock) -> TopologyView:
@@ -89,7 +89,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
     heading, pulse = heading_of(seen, clock), seen.pulse
     if pulse is None:
         graph = graph_of(seen.topology_id, seen.topology, {}, {})
-        return TopologyView(heading, _figures(seen), graph, stored=_stored(seen), untold=_untold(seen))
+        return TopologyView(heading, _figures(seen), graph, stored=_stored(seen), why_unreported=_untold(seen))
     figures, rates = pulse.now, rates if seen.standing is Standing.RUNNING else {}
     window = _window(figures)
     return TopologyView(
@@ -99,7 +99,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
         window=tuple((state, words.count(number)) for state, number in window),
         window_bar=split_bar(window),
         charts=_charts(pulse.samples, figures, clock),
-        charts_told=_covered(pulse, clock),
+        charts_span=_covered(pulse, clock),
         components=component_rows(figures.components, rates),
         failures=_failures(figures),
         last_failure=_last_failure(figures, clock),

@@ -190,7 +190,7 @@ class TransactionView:
         exact: (name, text) of facts that the commit has stored.
         contained: its input, in the words of its source; contained_note says why it is empty.
         previous, following: txids of its neighbours; 0 for none.
-        told, attempts, chart, flow: from its run's reports; untold says why there are none.
+        reported, attempts, chart, flow: from its run's reports; `why_unreported` says why there are none.
         attempts_note: whether these are only the last attempts.
         flow_note: which attempt the flow is of.
         quarantined: whether its batch is in the quarantine.
@@ -207,8 +207,8 @@ class TransactionView:
     previous: int
     following: int
     quarantined: bool
-    untold: str = ""
-    told: tuple[tuple[str, str], ...] = ()
+    why_unreported: str = ""
+    reported: tuple[tuple[str, str], ...] = ()
     attempts: tuple[AttemptRow, ...] = ()
     attempts_note: str = ""
     chart: Svg | None = None
@@ -236,10 +236,10 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
     )
     story = known.story
     if story is None:
-        return replace(view, untold=words.sentence(why_without_story(known)))
+        return replace(view, why_unreported=words.sentence(why_without_story(known)))
     return replace(
         view,
-        told=_told(story, clock),
+        reported=_reported(story, clock),
         attempts=tuple(_attempt(each, clock) for each in story.attempts),
         attempts_note=_attempts_note(story),
         chart=_chart(known.txid, story),
@@ -256,7 +256,7 @@ def _exact(known: KnownTransaction) -> tuple[tuple[str, str], ...]:
     return ("attempt", f"{receipt.attempt_id:016x}"), ("group", group_of(receipt)), ("digest", digest)
 
 
-def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
+def _reported(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
     size = f", about {words.size(story.input_bytes)} read" if story.input_bytes else ""
     shown = [
         ("cut", clock.shown(story.cut_at).text),
