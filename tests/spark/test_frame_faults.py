@@ -40,7 +40,7 @@ def run_with(cluster: Cluster, caplog: pytest.LogCaptureFixture, component_id: s
     return statistics, one_frame.marker.read_text(encoding="utf-8")
 
 
-@pytest.mark.often("acker-drop-one job", "committer-drop-one job")
+@pytest.mark.often("work-fault0-True", "store-fault3-False", "__acker-*")
 @pytest.mark.parametrize(
     ("component_id", "fault", "early_commit"),
     [
@@ -60,7 +60,7 @@ def test_exactly_the_attempt_of_a_faulty_frame_fails_and_the_result_is_exact(
     assert statistics.failed_attempts == TRANSACTIONS - HIT + 1  # it, and all above it, which are done anew
 
 
-@pytest.mark.often("committer-report-double-one job")
+@pytest.mark.often("one job")
 @pytest.mark.parametrize("early_commit", [True, False], ids=["one job", "two jobs"])
 def test_a_report_that_comes_twice_is_compared_and_fails_nothing(cluster, caplog, early_commit):
     fault = {"kind": FrameKind.COORD, "change": "double"}
