@@ -47,11 +47,16 @@ class MadeOfFunctions:
     user_modules: Collection[str] = ()
 
 
-def streams_of(component: IComponent, component_id: str) -> dict[str, StreamSpec]:
-    """Returns stream id -> stream, for all streams that a component declares (driver)."""
+def declared_by(component: IComponent, component_id: str) -> OutputFieldsDeclarer:
+    """Returns all streams that a component declares (driver)."""
     declarer = OutputFieldsDeclarer(component_id)
     component.declare_output_fields(declarer)
-    return declarer.streams
+    return declarer
+
+
+def streams_of(component: IComponent, component_id: str) -> dict[str, StreamSpec]:
+    """Returns stream id -> stream, for all streams that a component declares (driver)."""
+    return declared_by(component, component_id).streams
 
 
 def takes_batches(bolt_class: type[IComponent]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from coordinated_bolt.streams.records import field_types, is_record_class, record_fields
 from state.errors import TopologyError
@@ -40,12 +40,18 @@ class StreamSpec:
 class OutputFieldsDeclarer:
     """Collects the streams of one component while the topology is built (driver, once).
 
+    Attributes:
+        streams: stream id -> stream.
+        record_classes: stream id -> the record class of its rows, if there is one, whose fields the stream has; it
+            stays on the driver.
+
     Source: backtype.storm.topology.OutputFieldsDeclarer.
     """
 
     def __init__(self, component_id: str) -> None:
         self._component_id = component_id
         self.streams: dict[str, StreamSpec] = {}
+        self.record_classes: dict[str, type[Any]] = {}
 
     def declare(
         self, fields: Sequence[str] | type[Any], *, direct: bool = False, types: Mapping[str, Any] = UNTYPED
@@ -79,7 +85,8 @@ class OutputFieldsDeclarer:
         if stream_id in self.streams:
             raise TopologyError(f"component {self._component_id!r} declares stream {stream_id!r} twice")
         if is_record_class(fields):
-            types, fields = field_types(fields), record_fields(fields)
+            self.record_classes[stream_id] = record_class = cast("type[Any]", fields)
+            types, fields = field_types(record_class), record_fields(record_class)
         if isinstance(fields, (str, type)) or not all(isinstance(name, str) and name for name in fields):
             raise TopologyError(
                 f"component {self._component_id!r} declares fields {fields!r} on stream {stream_id!r}; "

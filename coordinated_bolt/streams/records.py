@@ -12,11 +12,31 @@ from functools import lru_cache
 from itertools import repeat
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import TupleOrigin, cut
 from state.errors import TopologyError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    RowT = TypeVar("RowT", default="Values")
+else:
+    from typing import TypeVar
+
+    RowT = TypeVar("RowT")
 
 _SCALARS = {
     str: frozenset({str}),
@@ -38,6 +58,14 @@ class DataclassObject(Protocol):
 
 EmittedRow: TypeAlias = Sequence[Any] | DataclassObject
 """The argument of `emit`: values in the order of the stream's fields, or an object with the fields as attributes."""
+
+
+class Values:
+    """For type checkers: rows without a class, whose values functions are given as arguments."""
+
+
+class RowsOf(Generic[RowT]):
+    """For type checkers: a source of rows that are objects of a record class, or `Values`."""
 
 
 class WrongTypeError(TypeError):
@@ -98,6 +126,24 @@ def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], 
     return (lambda value: [get(value)]) if len(stream_fields) == 1 else (lambda value: list(get(value)))
 
 
+def records_of(record_class: type[Any], columns: Iterable[Iterable[Any]]) -> Iterator[Any]:
+    """Returns the records of some rows, whose columns are in the order of the class's fields, one after another."""
+    rows = zip(*columns, strict=True)
+    if "_make" in vars(record_class):  # a NamedTuple, whose __new__ is a Python function around this call
+        return map(tuple.__new__, repeat(record_class), rows)
+    return _made(record_class, rows)
+
+
+def _made(record_class: type[Any], rows: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Yields records; `map` would end silently at a StopIteration from the user's `__post_init__`."""
+    for values in rows:
+        try:
+            yield record_class(*values)
+        except StopIteration as error:
+            name = record_class.__name__
+            raise RuntimeError(f"{name} raised StopIteration; give next() a default, or raise another") from error
+
+
 class RecordReader:
     """Makes records from the rows that a bolt receives; one reader per task, where it runs.
 
@@ -107,7 +153,6 @@ class RecordReader:
 
     def __init__(self, record_class: type[Any]) -> None:
         self._record_class = record_class
-        self._is_named_tuple = "_make" in vars(record_class)
         hints = field_types(record_class)
         self._allowed = {name: _allowed(hints.get(name, Any)) for name in record_fields(record_class)}
 
@@ -126,18 +171,7 @@ class RecordReader:
                 raise self._wrong_type(name, wrong, batch.origin)
         first, *others = columns.values()
         left = iter(first)
-        if self._is_named_tuple:  # its __new__ is a Python function around this call
-            return map(tuple.__new__, repeat(self._record_class), zip(left, *others, strict=True)), left
-        return self._made(left, *others), left
-
-    def _made(self, *columns: Iterable[Any]) -> Iterator[Any]:
-        """Yields records; `map` would end silently at a StopIteration from the user's `__post_init__`."""
-        for values in zip(*columns, strict=True):
-            try:
-                yield self._record_class(*values)
-            except StopIteration as error:
-                name = self._record_class.__name__
-                raise RuntimeError(f"{name} raised StopIteration; give next() a default, or raise another") from error
+        return records_of(self._record_class, [left, *others]), left
 
     def _wrong_type(self, name: str, value: Any, origin: TupleOrigin) -> WrongTypeError:
         kinds: list[type] = [kind for kind in (str, bytes, float, int, bool) if kind in self._allowed[name]]

@@ -300,7 +300,7 @@ class Reducing(Aggregation):
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         reduced = _stored(state, keys)
-        for key, *row in zip(keys, *values, strict=True):
+        for key, *row in zip(keys, *self.function.arguments(values), strict=True):
             before = reduced[key]
             reduced[key] = self.function.call(copy.deepcopy(self.initial) if before is None else before, *row)
         if wrong := state.first_wrong_value([*reduced.values()]):

@@ -6,7 +6,6 @@ state, a join, the second half of an aggregation, and the first of several refus
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -33,7 +32,6 @@ from coordinator.fluent.user_function import step_of
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 
-_NO_ID = re.compile(r"[^A-Za-z0-9_]+")
 _ID_MAX = 64
 
 
@@ -169,11 +167,6 @@ class Compilation:
             host.pipe.outlets.append(RowOutlet(stream_id))
             self._streams[node] = host.component_id, stream_id
         return [self._streams[node]]
-
-
-def id_of(name: str) -> str:
-    """Returns a component id made from a name in the user's code; "" for a lambda."""
-    return _NO_ID.sub("_", name.replace("<lambda>", "").rpartition(".")[2]).strip("_")
 
 
 def _new_name(wanted: str, taken: set[str]) -> str:

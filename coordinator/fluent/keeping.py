@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from coordinator.fluent.aggregations import Aggregation, Appending, Counting, Extreme, Reducing, Summing
 from coordinator.fluent.ordered_aggregations import Latest, Ranking
 from coordinator.fluent.stream_steps import Fields, StreamSteps
 from state.kinds.handles import DeclaredState
+from state.kinds.hash_state import HashState
+from state.kinds.member_states import SortedSetState
+from state.kinds.state_family import StateFamily
+from state.kinds.state_handle import Number
+from state.kinds.value_states import ValueState
+
+Summed: TypeAlias = (
+    HashState[Number]
+    | ValueState[Number]
+    | SortedSetState[Any]
+    | StateFamily[HashState[Number]]
+    | StateFamily[SortedSetState[Any]]
+)
+"""A state of numbers."""
 
 
 class Keeping:
@@ -16,7 +30,7 @@ class Keeping:
 
     _said: StreamSteps
 
-    def count_by(self, key: Fields | None, *, into: DeclaredState) -> Self:
+    def count_by(self, key: Fields | None, *, into: Summed[Number]) -> Self:
         """Counts the rows for each value of a field.
 
         Args:
@@ -28,7 +42,7 @@ class Keeping:
         """
         return self._keep(Counting, key, into, takes=self._said.fields[:1])
 
-    def sum_by(self, key: Fields | None, value: str, *, into: DeclaredState) -> Self:
+    def sum_by(self, key: Fields | None, value: str, *, into: Summed[Number]) -> Self:
         """Adds up a field for each value of another; for `key` and `into` see `count_by`."""
         return self._keep(Summing, key, into, takes=[value])
 
@@ -73,9 +87,10 @@ class Keeping:
                 new value.
             initial: the value of a key that is not stored yet; plain data; each key gets a copy.
             into: a `HashState`, or a `ValueState` for key None, of any type of values.
-            of: the fields that the function gets after the stored value; by default all.
+            of: the fields that the function gets after the stored value; by default all, or the row's object, see
+                `Stream`.
         """
-        called, takes = self._said.function(function), self._said.given(of)
+        called, takes = self._said.function(function, of), self._said.given(of, to_function=True)
         return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
 
     def top(self, most: int, member: Fields, *, by: str, into: DeclaredState) -> Self:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, compress, repeat
+from operator import attrgetter
 from typing import Any, TypeAlias
 
+from coordinated_bolt.streams.records import record_fields
 from coordinator.fluent.user_function import UserFunction
 from state.values.column_values import is_unordered
 
@@ -67,10 +69,12 @@ class MapStep(FunctionStep):
     Attributes:
         layout: the columns that leave the step, as positions in the list of its input columns and then the new ones.
         width: how many fields the function fills; None if its result is the value of a single field.
+        record_class: the class of the function's results, if `to` was one.
     """
 
     layout: tuple[int, ...]
     width: int | None
+    record_class: type[Any] | None = None
 
     def apply(self, columns: ColumnLists) -> ColumnLists:
         given = self.given(columns)
@@ -85,12 +89,20 @@ class MapStep(FunctionStep):
         width = self.width
         if width is None:
             return [answers]
+        if self.record_class is not None:
+            return self._fields_of(self.record_class, answers, given)
         if not {list, tuple}.issuperset(map(type, answers)) or {*map(len, answers)} - {width}:
             for place, answer in enumerate(answers):
                 if is_unordered(answer) or not isinstance(answer, Sequence) or len(answer) != width:
                     remedy = f"give {width} values, one for each field of `to`"
                     raise self.function.wrong(given(), place, answer, remedy)
         return list(map(list, zip(*answers, strict=True))) or [[] for _ in range(width)]
+
+    def _fields_of(self, record_class: type[Any], answers: list[Any], given: Callable[[], ColumnLists]) -> ColumnLists:
+        for place, answer in enumerate(answers):
+            if not isinstance(answer, record_class):
+                raise self.function.wrong(given(), place, answer, f"return a {record_class.__name__}")
+        return [list(map(attrgetter(name), answers)) for name in record_fields(record_class)]
 
 
 @dataclass(frozen=True)

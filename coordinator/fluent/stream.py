@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.components.component import streams_of
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
+from coordinated_bolt.streams.records import RowsOf, RowT
 from coordinator.fluent.aggregations import Collecting, KeysOnly
-from coordinator.fluent.compilation import Compilation, id_of, topology_of_rows
+from coordinator.fluent.compilation import Compilation, topology_of_rows
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.joins import DropWhen
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.keeping import Keeping
 from coordinator.fluent.kept_aggregation import KeptAggregation
-from coordinator.fluent.row_steps import ChosenFields, FilterStep, FlatMapStep, MapStep, RowStep, layout_of
+from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep
 from coordinator.fluent.stream_nodes import (
     Joined,
     LookedUp,
@@ -28,8 +29,8 @@ from coordinator.fluent.stream_nodes import (
     StreamNode,
     steps_that_run,
 )
-from coordinator.fluent.stream_steps import Fields, StreamSteps, default_rows
-from coordinator.fluent.user_function import UserFunction, current_user_call, name_of, place_of, step_of
+from coordinator.fluent.stream_steps import DeclaredRows, Fields, StreamSteps, declared_rows
+from coordinator.fluent.user_function import UserFunction, current_user_call, id_of, place_of, step_of
 from coordinator.option_checks import names_in, positive
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
@@ -43,7 +44,16 @@ if TYPE_CHECKING:
     from coordinator.trying.first_rows import FirstRows
 
 
-def stream(source: Spout, name: str = "input", parallelism: int | None = None) -> Stream:
+NewT = TypeVar("NewT")
+
+
+@overload
+def stream(source: RowsOf[RowT], name: str = ..., parallelism: int | None = ...) -> Stream[RowT]: ...
+@overload
+def stream(source: Spout, name: str = ..., parallelism: int | None = ...) -> Stream: ...
+
+
+def stream(source: Any, name: str = "input", parallelism: int | None = None) -> Stream[Any]:
     """Begins a topology in the short form; returns the stream of the source's rows.
 
         words = stream(TextFiles("*.txt")).flat_map(str.split, to="word")
@@ -59,11 +69,13 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
         TopologyError: `source` is not a transactional spout.
     """
     TransactionalTopologyBuilder("checked", name, source, parallelism)
-    node = StreamNode(ReadFrom(source, parallelism), current_user_call(), *default_rows(streams_of(source, name)), name)
+    rows = declared_rows(source, name).get(DEFAULT_STREAM, DeclaredRows())
+    step, said = ReadFrom(source, parallelism), current_user_call()
+    node = StreamNode(step, said, rows.fields, rows.types, name, record_class=rows.record_class)
     return Stream(StreamSteps([node], node, set()))
 
 
-class Stream(Keeping):
+class Stream(Keeping, Generic[RowT]):
     """Rows with named fields, and the steps that can follow; made by `stream`.
 
     A step (`map`, `flat_map`, `filter`, `key_by`, …) returns a new stream and leaves this one as it is, so a stream may
@@ -72,6 +84,10 @@ class Stream(Keeping):
 
     Functions are plain functions of the values of the fields in `of`, one argument for each field; by default of all
     fields. They are shipped to the executors and called again in every attempt, so they must return the same then.
+
+    Rows have a class if the source was given a NamedTuple or dataclass, or `to` was one. Then a function without `of`
+    is given one object of that class. Rows may have further fields, such as a key, which are given by `of`. Where a
+    field of the class is replaced, dropped or renamed, rows no longer have one.
     """
 
     def __init__(self, said: StreamSteps) -> None:
@@ -89,33 +105,78 @@ class Stream(Keeping):
         steps = [(step_of(each.said), ", ".join(each.fields), place_of(each.said)) for each in self._said.steps()]
         return section(table(("step", "fields of its rows", "at"), steps))
 
-    def map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
+    @overload
+    def map(self, function: Callable[[RowT], NewT], to: type[NewT]) -> Stream[NewT]: ...
+    @overload
+    def map(
+        self: Stream, function: Callable[..., object], to: Fields | None = ..., *, of: Fields | None = ...
+    ) -> Stream: ...
+    @overload
+    def map(self, function: Callable[[RowT], object], to: Fields | None = ...) -> Stream: ...
+    @overload
+    def map(self, function: Callable[..., object], to: Fields | None = ..., *, of: Fields) -> Stream: ...
+
+    def map(self, function: Any, to: Any = None, *, of: Fields | None = None) -> Stream[Any]:
         """Replaces the fields in `of` by the function's result; other fields stay.
 
         Args:
             function: called once for each row (executor).
-            to: the name of the new field, or the names of several, whose values the function returns as a tuple. By
-                default a single field keeps its name.
+            to: the name of the new field, or the names of several, whose values the function returns as a tuple; or a
+                NamedTuple or dataclass, whose objects it returns. By default a single field keeps its name.
             of: the fields that the function gets.
         """
-        return self._mapped(MapStep, function, to, of)
+        return Stream(self._said.mapped(MapStep, function, to, of))
 
-    def flat_map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
+    @overload
+    def flat_map(self, function: Callable[[RowT], Iterable[NewT]], to: type[NewT]) -> Stream[NewT]: ...
+    @overload
+    def flat_map(
+        self: Stream, function: Callable[..., Iterable[object]], to: Fields | None = ..., *, of: Fields | None = ...
+    ) -> Stream: ...
+    @overload
+    def flat_map(self, function: Callable[[RowT], Iterable[object]], to: Fields | None = ...) -> Stream: ...
+    @overload
+    def flat_map(self, function: Callable[..., Iterable[object]], to: Fields | None = ..., *, of: Fields) -> Stream: ...
+
+    def flat_map(self, function: Any, to: Any = None, *, of: Fields | None = None) -> Stream[Any]:
         """Makes a row of each item that the function returns in a list, or yields; otherwise as `map`."""
-        return self._mapped(FlatMapStep, function, to, of)
+        return Stream(self._said.mapped(FlatMapStep, function, to, of))
 
-    def key_by(self, function: Callable[..., Any], to: str = "key", *, of: Fields | None = None) -> Stream:
+    @overload
+    def key_by(self: Stream, function: Callable[..., object], to: str = ..., *, of: Fields | None = ...) -> Stream: ...
+    @overload
+    def key_by(self, function: Callable[[RowT], object], to: str = ...) -> Stream[RowT]: ...
+    @overload
+    def key_by(self, function: Callable[..., object], to: str = ..., *, of: Fields) -> Stream[RowT]: ...
+
+    def key_by(self, function: Any, to: str = "key", *, of: Fields | None = None) -> Stream[Any]:
         """Adds a field with the function's result, to group by; all other fields stay."""
         if to in self.fields:
             raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
-        layout = tuple(range(len(self.fields) + 1))
-        return self._step(
-            function, of, (*self.fields, to), lambda called, places: MapStep(called, places, layout, None)
+        fields = (*self.fields, to)
+        layout = tuple(range(len(fields)))
+
+        def step(called: UserFunction, places: tuple[int, ...]) -> MapStep:
+            return MapStep(called, places, layout, None)
+
+        return Stream(self._said.called(function, of, fields, step, record_class=self._said.node.record_class))
+
+    @overload
+    def filter(self: Stream, function: Callable[..., object], *, of: Fields | None = ...) -> Stream: ...
+    @overload
+    def filter(self, function: Callable[[RowT], object]) -> Stream[RowT]: ...
+    @overload
+    def filter(self, function: Callable[..., object], *, of: Fields) -> Stream[RowT]: ...
+
+    def filter(self, function: Any, *, of: Fields | None = None) -> Stream[Any]:
+        """Keeps the rows for which the function returns true."""
+        return Stream(
+            self._said.called(function, of, self.fields, FilterStep, record_class=self._said.node.record_class)
         )
 
     def select(self, fields: Fields) -> Stream:
         """Keeps some fields, in this order."""
-        return self._chosen(given := self._said.given(fields), given)
+        return Stream(self._said.chosen(given := self._said.given(fields), given))
 
     def drop(self, fields: Fields) -> Stream:
         """Keeps all other fields."""
@@ -123,18 +184,14 @@ class Stream(Keeping):
         kept = tuple(name for name in self.fields if name not in dropped)
         if not kept:
             raise self._said.wrong("no field would be left; keep at least one")
-        return self._chosen(kept, kept)
+        return Stream(self._said.chosen(kept, kept))
 
     def rename(self, names: Mapping[str, str]) -> Stream:
         """Gives fields other names: ``rename({"customer": "who"})``."""
         if not isinstance(names, Mapping) or not all(isinstance(new, str) and new for new in names.values()):
             raise self._said.wrong(f"{names!r} is not old name -> new name, as in rename({{'customer': 'who'}})")
         self._said.given(tuple(names))
-        return self._chosen(self.fields, tuple(names.get(name, name) for name in self.fields))
-
-    def filter(self, function: Callable[..., Any], *, of: Fields | None = None) -> Stream:
-        """Keeps the rows for which the function returns true."""
-        return self._step(function, of, self.fields, FilterStep)
+        return Stream(self._said.chosen(self.fields, tuple(names.get(name, name) for name in self.fields)))
 
     def apply(self, bolt: IBatchBolt | IBasicBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
         """Sends the rows to your own bolt, and returns the stream of its tuples.
@@ -167,12 +224,13 @@ class Stream(Keeping):
             raise self._said.wrong(
                 "these rows come from a step; call output on the result of stream(), apply() or commit()"
             )
-        streams = streams_of(node.step.bolt, node.label)
+        streams = declared_rows(node.step.bolt, node.label)
         if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
             raise self._said.wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
-        return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id, types=streams[stream_id].types)
+        rows = streams[stream_id]
+        return self._to(OutputOf(stream_id), rows.fields, stream_id, types=rows.types, record_class=rows.record_class)
 
-    def merge(self, *others: Stream) -> Stream:
+    def merge(self, *others: Stream[RowT]) -> Stream[RowT]:
         """Returns the stream of all rows of this stream and of others, which have the same fields.
 
         Raises:
@@ -183,9 +241,11 @@ class Stream(Keeping):
         for other in others:
             if other.fields != self.fields:
                 raise self._said.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
-        return self._to(MergedRows(), self.fields, "merged", *ends)
+        record_class = self._said.node.record_class
+        is_shared = all(end.record_class is record_class for end in ends)
+        return self._to(MergedRows(), self.fields, "merged", *ends, record_class=record_class if is_shared else None)
 
-    def distinct_by(self, key: Fields, *, into: DeclaredState, to: str | None = None) -> Stream:
+    def distinct_by(self, key: Fields, *, into: DeclaredState, to: str | None = None) -> Stream[RowT]:
         """Keeps the distinct values of a field, and returns the stream of each value's first row.
 
         Args:
@@ -251,9 +311,20 @@ class Stream(Keeping):
             raise self._said.wrong(f"{state!r} is not a hash; give a HashState")
         return self._passed(Enriching, state, by, to, is_of_any=as_of is not None)
 
+    @overload
     def dead_letter_if(
-        self, predicate: Callable[..., Any], reason: str | Callable[..., str], *, of: Fields | None = None
-    ) -> Stream:
+        self: Stream, predicate: Callable[..., object], reason: str | Callable[..., str], *, of: Fields | None = ...
+    ) -> Stream: ...
+    @overload
+    def dead_letter_if(
+        self, predicate: Callable[[RowT], object], reason: str | Callable[[RowT], str]
+    ) -> Stream[RowT]: ...
+    @overload
+    def dead_letter_if(
+        self, predicate: Callable[..., object], reason: str | Callable[..., str], *, of: Fields
+    ) -> Stream[RowT]: ...
+
+    def dead_letter_if(self, predicate: Any, reason: Any, *, of: Fields | None = None) -> Stream[Any]:
         """Keeps the tuples for which a function returns true as dead letters, and returns the stream of all others.
 
         Args:
@@ -261,10 +332,12 @@ class Stream(Keeping):
             reason: a sentence, or a function that returns one for the same values.
             of: the fields that both functions get.
         """
-        positions = tuple(map(self.fields.index, self._said.given(of)))
-        refused = self._said.function(predicate)
-        said = reason if isinstance(reason, str) else self._said.function(reason)
-        return self._to(Refusal(refused, positions, said), self.fields, id_of(name_of(predicate)))
+        reasons = reason if isinstance(reason, str) else self._said.function(reason, of)
+
+        def refusal(called: UserFunction, places: tuple[int, ...]) -> Refusal:
+            return Refusal(called, places, reasons)
+
+        return Stream(self._said.called(predicate, of, self.fields, refusal, record_class=self._said.node.record_class))
 
     def take(self, most: int = 5) -> list[dict[str, Any]]:
         """Returns the first rows, read in this process: no server, no Spark, and nothing is committed.
@@ -313,7 +386,7 @@ class Stream(Keeping):
         steps = steps_that_run(self._said.nodes)
         return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
 
-    def _others(self, others: Sequence[Stream]) -> list[StreamSteps]:
+    def _others(self, others: Sequence[Stream[Any]]) -> list[StreamSteps]:
         """Returns the steps of other streams; refuses streams of another source, or with the same rows."""
         if not all(isinstance(other, Stream) for other in others):
             raise self._said.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
@@ -335,46 +408,16 @@ class Stream(Keeping):
         shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, current_user_call())
         return first_rows(*shown, positive("take", "most", most))
 
-    def _chosen(self, given: tuple[str, ...], fields: tuple[str, ...]) -> Stream:
-        if len({*fields}) < len(fields):
-            raise self._said.wrong(f"the rows would have fields {list(fields)}; give names that do not repeat")
-        return self._to(ChosenFields(tuple(map(self.fields.index, given))), fields, "")
-
-    def _mapped(
-        self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None
-    ) -> Stream:
-        given = self._said.given(of)
-        new = given if to is None else names_in(to)
-        if to is None and len(given) > 1:
-            raise self._said.wrong(f"the function is given {list(given)}; name what it returns with to=…")
-        fields, layout = layout_of(self.fields, given, new)
-        if not new:
-            raise self._said.wrong(f"to={to!r} names no field; give a name, or a list of names")
-        if len({*fields}) < len(fields):
-            raise self._said.wrong(f"the rows would have fields {list(fields)}; give new names that do not repeat")
-        width = None if to is None or isinstance(to, str) else len(new)
-        return self._step(function, given, fields, lambda called, places: kind(called, places, layout, width))
-
-    def _step(
-        self,
-        function: Callable[..., Any],
-        of: Fields | None,
-        fields: tuple[str, ...],
-        make: Callable[[UserFunction, tuple[int, ...]], RowStep],
-    ) -> Stream:
-        positions = tuple(map(self.fields.index, self._said.given(of)))
-        made = make(self._said.function(function), positions)
-        return self._to(made, fields, id_of(name_of(function)))
-
     def _bolt(self, bolt: Any, by: Fields | Grouping, name: str, *, is_committer: bool) -> Stream:
         grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._said.given(by))
         label = name or id_of(getattr(bolt, "__name__", type(bolt).__name__))
-        streams = streams_of(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
-        fields, types = default_rows(streams)
-        return self._to(SentTo(bolt, grouping, is_committer), fields, label, types=types)
+        streams = declared_rows(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
+        rows = streams.get(DEFAULT_STREAM, DeclaredRows())
+        step = SentTo(bolt, grouping, is_committer)
+        return self._to(step, rows.fields, label, types=rows.types, record_class=rows.record_class)
 
-    def _to(self, step: Step, fields: tuple[str, ...], label: str, *others: StreamNode, **types: Any) -> Stream:
-        return Stream(self._said.next(step, fields, label, *others, **types))
+    def _to(self, step: Step, fields: tuple[str, ...], label: str, *others: StreamNode, **more: Any) -> Stream[Any]:
+        return Stream(self._said.next(step, fields, label, *others, **more))
 
     def _passed(
         self,
@@ -385,10 +428,11 @@ class Stream(Keeping):
         *,
         kept: KeptAggregation | None = None,
         is_of_any: bool = False,
-    ) -> Stream:
+    ) -> Stream[Any]:
         keys = self._said.kept(KeysOnly, key, state)
         if to in self.fields:
             raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
         passed = LookedUp(kind, keys, to is not None, kept, is_of_any)
-        return self._to(passed, fields, f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name)
+        label = f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name
+        return self._to(passed, fields, label, record_class=self._said.node.record_class)

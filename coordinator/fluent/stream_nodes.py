@@ -82,6 +82,8 @@ class StreamNode:
         parents: the nodes whose rows it gets.
         children: the nodes that get its rows.
         is_shown: whether the user has looked at its rows; then it may have no children.
+        record_class: the class of its rows, whose objects functions are given, if there is one; it has some of the
+            fields.
     """
 
     step: Step
@@ -92,6 +94,7 @@ class StreamNode:
     parents: tuple[StreamNode, ...] = ()
     children: list[StreamNode] = field(default_factory=list)
     is_shown: bool = False
+    record_class: type[Any] | None = None
 
     def merged(self) -> list[StreamNode]:
         """Returns the nodes whose rows it merges; only itself if it is not a merge."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
+from coordinated_bolt.components.component import IComponent, declared_by
+from coordinated_bolt.streams.records import field_types, is_record_class, record_fields
 from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.kept_aggregation import KeptAggregation
+from coordinator.fluent.row_steps import ChosenFields, MapStep, RowStep, layout_of
 from coordinator.fluent.stream_nodes import Step, StreamNode, steps_for
-from coordinator.fluent.user_function import UserFunction, current_user_call, module_of, step_of
+from coordinator.fluent.user_function import UserFunction, current_user_call, id_of, module_of, name_of, step_of
 from coordinator.option_checks import names_in
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState
@@ -69,10 +72,12 @@ class StreamSteps:
             self.modules.add(module_of(into.expire_at))
         return into.part_name if isinstance(into, StateFamily) else None, names
 
-    def given(self, names: Fields | None) -> tuple[str, ...]:
-        """Returns the named fields, or all fields for None."""
+    def given(self, names: Fields | None, *, to_function: bool = False) -> tuple[str, ...]:
+        """Returns the named fields; for None all fields, or those of the rows' class, if a function is given them."""
         if not self.fields:
             raise self.wrong(f"there are no rows: {self.node.without_rows()}")
+        if names is None and to_function and self.node.record_class is not None:
+            return record_fields(self.node.record_class)
         given = self.fields if names is None else names_in(names)
         if unknown := [name for name in given if name not in self.fields]:
             raise self.wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
@@ -80,12 +85,15 @@ class StreamSteps:
             raise self.wrong(f"no field is named in {names!r}; give a name, or a list of names")
         return given
 
-    def function(self, function: Callable[..., Any]) -> UserFunction:
-        """Returns a user's function, wrapped to be called for rows; adds its module."""
+    def function(self, function: Callable[..., Any], of: Fields | None = None) -> UserFunction:
+        """Returns a user's function, wrapped to be called for rows; adds its module.
+
+        Without `of`, it is given records if the rows have a class.
+        """
         if not callable(function):
             raise self.wrong(f"{function!r} cannot be called; give a function of the values of a row")
         self.modules.add(module_of(function))
-        return UserFunction(function, current_user_call())
+        return UserFunction(function, current_user_call(), self.node.record_class if of is None else None)
 
     def next(
         self,
@@ -94,21 +102,73 @@ class StreamSteps:
         label: str,
         *others: StreamNode,
         types: Mapping[str, Any] = MappingProxyType({}),
+        record_class: type[Any] | None = None,
     ) -> StreamSteps:
         """Adds a step that takes the rows of this step, and of `others`."""
         said = current_user_call()
-        node = StreamNode(step, said, fields, types, label or step_of(said), (self.node, *others))
+        parents = (self.node, *others)
+        node = StreamNode(step, said, fields, types, label or step_of(said), parents, record_class=record_class)
         for parent in node.parents:
             parent.children.append(node)
         self.nodes.append(node)
         return StreamSteps(self.nodes, node, self.modules)
+
+    def chosen(self, given: tuple[str, ...], fields: tuple[str, ...]) -> StreamSteps:
+        """Adds a step that keeps some fields, under names that may be new."""
+        if len({*fields}) < len(fields):
+            raise self.wrong(f"the rows would have fields {list(fields)}; give names that do not repeat")
+        return self.next(ChosenFields(tuple(map(self.fields.index, given))), fields, "")
+
+    def mapped(self, kind: type[MapStep], function: Callable[..., Any], to: Any, of: Fields | None) -> StreamSteps:
+        """Adds a step that puts a function's results into fields, see `Stream.map`."""
+        given = self.given(of, to_function=True)
+        record_class = to if is_record_class(to) else None
+        new = given if to is None else names_in(to) if record_class is None else record_fields(record_class)
+        if to is None and len(given) > 1:
+            raise self.wrong(f"the function is given {list(given)}; name what it returns with to=…")
+        fields, layout = layout_of(self.fields, given, new)
+        if not new:
+            raise self.wrong(f"to={to!r} names no field; give a name, or a list of names")
+        if len({*fields}) < len(fields):
+            raise self.wrong(f"the rows would have fields {list(fields)}; give new names that do not repeat")
+        width = None if to is None or isinstance(to, str) else len(new)
+
+        def step(called: UserFunction, places: tuple[int, ...]) -> MapStep:
+            return kind(called, places, layout, width, record_class)
+
+        types = {} if record_class is None else field_types(record_class)
+        return self.called(function, of, fields, step, types=types, record_class=record_class)
+
+    def called(
+        self,
+        function: Callable[..., Any],
+        of: Fields | None,
+        fields: tuple[str, ...],
+        make: Callable[[UserFunction, tuple[int, ...]], RowStep | Refusal],
+        **more: Any,
+    ) -> StreamSteps:
+        """Adds a step that calls a function with some fields; for `more` see `next`."""
+        positions = tuple(map(self.fields.index, self.given(of, to_function=True)))
+        made = make(self.function(function, of), positions)
+        return self.next(made, fields, id_of(name_of(function)), **more)
 
     def wrong(self, text: str) -> TopologyError:
         """Returns an error that begins with the user's line."""
         return TopologyError(f"{current_user_call()}: {text}")
 
 
-def default_rows(streams: Mapping[str, StreamSpec]) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Returns the fields of a component's default stream, and the types it declares for them."""
-    found = streams.get(DEFAULT_STREAM)
-    return (found.fields, found.types) if found else ((), {})
+class DeclaredRows(NamedTuple):
+    """The rows of one stream of a component, as it declares them; for the fields see `StreamNode`."""
+
+    fields: tuple[str, ...] = ()
+    types: Mapping[str, Any] = MappingProxyType({})
+    record_class: type[Any] | None = None
+
+
+def declared_rows(component: IComponent, component_id: str) -> dict[str, DeclaredRows]:
+    """Returns stream id -> rows of that stream, for all streams that a component declares."""
+    declared = declared_by(component, component_id)
+    return {
+        name: DeclaredRows(each.fields, each.types, declared.record_classes.get(name))
+        for name, each in declared.streams.items()
+    }

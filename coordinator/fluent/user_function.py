@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import length_hint
 from typing import Any
 
+from coordinated_bolt.streams.records import records_of
 from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_code import is_ours
 from coordinated_bolt.user_traceback import WrongAnswerError
@@ -23,6 +25,7 @@ _MUTABLE = (list, dict, set, tuple, bytearray, deque)
 _ALWAYS_TRUE = (Iterator, AsyncIterator, Awaitable, type(NotImplemented))
 """Types that are always true, so not a verdict: a yield, async or a forgotten call returns them."""
 _SHOWN_MAX = 100
+_NO_ID = re.compile(r"[^A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,15 @@ class UserFunction:
     """A function of plain values; shipped with the bolt that calls it.
 
     Attributes:
-        function: takes one value for each field.
+        function: takes one value for each field, or one record.
         said: the stream's method that got it, with file and line; see `current_user_call`.
+        record_class: the class of the records that it takes, if it takes them; its fields are in the order of the
+            values.
     """
 
     function: Callable[..., Any]
     said: str
+    record_class: type[Any] | None = None
 
     def __str__(self) -> str:
         step, at, place = self.said.partition(" ")
@@ -48,7 +54,7 @@ class UserFunction:
         """
         rows = [iter(_own(column)) for column in columns]
         try:
-            answers = list(map(self.function, *rows))
+            answers = list(map(self.function, *self.arguments(rows)))
         except BaseException as error:
             self._explain(error, columns, len(columns[0]) - length_hint(rows[0]) - 1)
             raise
@@ -81,6 +87,10 @@ class UserFunction:
         except BaseException as error:
             self._explain(error, [[value] for value in values], 0)
             raise
+
+    def arguments(self, columns: Sequence[Iterable[Any]]) -> Sequence[Iterable[Any]]:
+        """Returns the values of each argument of the function: a column each, or the records."""
+        return columns if self.record_class is None else [records_of(self.record_class, columns)]
 
     def lists(self, columns: Sequence[list[Any]]) -> list[Any]:
         """Returns, for each row, a list or tuple of the items that the function returns or yields."""
@@ -146,6 +156,11 @@ def name_of(function: Callable[..., Any]) -> str:
     if isinstance(function, partial):
         return name_of(function.func)
     return str(getattr(function, "__qualname__", type(function).__qualname__)).rpartition("<locals>.")[2]
+
+
+def id_of(name: str) -> str:
+    """Returns a component id made from a name in the user's code; "" for a lambda."""
+    return _NO_ID.sub("_", name.replace("<lambda>", "").rpartition(".")[2]).strip("_")
 
 
 def module_of(function: Callable[..., Any]) -> str:

@@ -15,6 +15,7 @@ from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.records import RowsOf, RowT, is_record_class, record_fields
 from coordinator.spouts.memory_input import (
     MemoryInput,
     MemoryPosition,
@@ -125,19 +126,21 @@ class OpaqueMemoryTransactionalSpout(_OfMemory, IOpaquePartitionedTransactionalS
         return _OpaqueMemoryEmitter(self._input, self._unavailable, context)
 
 
-class FixedBatchesSpout(ITransactionalSpout):
+class FixedBatchesSpout(ITransactionalSpout, RowsOf[RowT]):
     """Emits exactly ``batches[k - 1]`` in transaction k; its tasks take turns, row by row.
 
     Args:
-        batches: the rows of each transaction; a row is a list or tuple of values.
-        fields: names of the values.
+        batches: the rows of each transaction; a row is a list or tuple of values, or an object of a record class.
+        fields: names of the values, or a NamedTuple or dataclass with these names.
 
     Raises:
         TopologyError: a row does not have one value for each field, or one that cannot travel.
     """
 
-    def __init__(self, batches: Sequence[Sequence[Row]], fields: Sequence[str]) -> None:
-        self._fields = checked_fields(self, fields)
+    def __init__(self, batches: Sequence[Sequence[Row]], fields: type[RowT] | Sequence[str]) -> None:
+        is_record = is_record_class(fields)
+        self._fields = record_fields(fields) if is_record else checked_fields(self, fields)  # type: ignore[arg-type]
+        self._declared = fields if is_record else self._fields
         if not isinstance(batches, Sequence):
             raise wrong(self, "batches", batches, "a list of the rows of each")
         self._batches = [
@@ -145,7 +148,7 @@ class FixedBatchesSpout(ITransactionalSpout):
         ]
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(self._fields)
+        declarer.declare(self._declared)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
         return _FixedBatchesCoordinator(self._batches)
@@ -153,10 +156,10 @@ class FixedBatchesSpout(ITransactionalSpout):
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         return _FixedBatchesEmitter(self._batches, context)
 
-    def recut(self, is_coarser: bool) -> FixedBatchesSpout:
+    def recut(self, is_coarser: bool) -> FixedBatchesSpout[RowT]:
         """Returns the same rows in one transaction, or in one each (for proofs)."""
         rows = [row for batch in self._batches for row in batch]
-        return FixedBatchesSpout([rows] if is_coarser else [[row] for row in rows], self._fields)
+        return FixedBatchesSpout([rows] if is_coarser else [[row] for row in rows], self._declared)
 
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {len(self._batches)} batches, digest {digest_of(self._batches)}"
@@ -237,7 +240,7 @@ class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
 class _FixedBatchesCoordinator(SpoutCoordinator):
     """Cuts one batch per transaction; the metadata is its number, from 0, and a digest of all batches up to it."""
 
-    def __init__(self, batches: Sequence[Sequence[Row]]) -> None:
+    def __init__(self, batches: Sequence[Sequence[Sequence[Any]]]) -> None:
         self._batches = batches
         self._batch_count = len(batches)
         self._digests = [0]
@@ -285,7 +288,7 @@ def _taken(last: Any) -> int:
 
 
 class _FixedBatchesEmitter(SpoutEmitter):
-    def __init__(self, batches: Sequence[Sequence[Row]], context: TopologyContext) -> None:
+    def __init__(self, batches: Sequence[Sequence[Sequence[Any]]], context: TopologyContext) -> None:
         self._batches = batches
         self._context = context
 

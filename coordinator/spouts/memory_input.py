@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinated_bolt.streams.records import EmittedRow, row_of
 from coordinator.option_checks import names_in
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.codec import CodecError, digest64, pack
@@ -16,7 +17,7 @@ from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
 from state.values.whole import is_whole
 
-Row = Sequence[Any]
+Row = EmittedRow
 Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]
 
 
@@ -174,7 +175,7 @@ class MemoryInput:
         return f"{counts}, digest {digest_of(self.partitions)}"
 
 
-def digest_of_rows(rows: Sequence[Row], before: int = 0) -> int:
+def digest_of_rows(rows: Sequence[Sequence[Any]], before: int = 0) -> int:
     """Returns the digest of rows after others with digest `before`; it does not depend on the cut into batches."""
     digest = before
     for row in rows:
@@ -200,7 +201,9 @@ def checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequen
     """Returns the rows as lists; each must have one value for every field, and its values must be able to travel."""
     if not isinstance(rows, Sequence):
         raise wrong(spout, what, rows, "a list of rows")
-    for number, row in enumerate(rows):
+    checked: list[list[Any]] = []
+    for number, given in enumerate(rows):
+        row = row_of(given, fields) or given
         if not isinstance(row, (list, tuple)) or len(row) != len(fields):
             raise TopologyError(
                 f"row {row!r} of {type(spout).__name__} must be a list of {len(fields)} values, one for each of its "
@@ -214,7 +217,8 @@ def checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequen
                     f"row {number} of {what} of {type(spout).__name__} has {value!r:.200} as its {field!r}, which "
                     f"{error}; give plain data, and make other objects of it in a bolt"
                 ) from None
-    return [list(row) for row in rows]
+        checked.append([*row])
+    return checked
 
 
 def wrong(spout: object, what: str, given: object, wanted: str) -> TopologyError:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coordinated_bolt.streams.records import RowsOf, RowT
 from coordinator.sources.files.file_kind import EDGE_BYTES, FILE, OFFSET, ROW_NUMBER, RecordKind, line_ends
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
@@ -27,14 +28,15 @@ ROW_BYTES_MAX = 1024 * 1024
 """Default length of the longest row; reveals a quote that is never closed, which makes the rest of a file one row."""
 
 
-class CsvFiles(FileSpout):
+class CsvFiles(FileSpout, RowsOf[RowT]):
     """Rows of CSV files, as tuples of some of their columns. A line break inside quotes is part of a value.
 
     Files are found, ordered, unpacked, followed and replayed as by `TextFiles`. Empty lines are left out.
 
     Args:
         pattern: see `TextFiles`.
-        fields: the wanted columns, as column -> type; see `CsvFields`.
+        fields: the wanted columns, as column -> type, see `CsvFields`; or as a NamedTuple or dataclass, see
+            `record_class_of`.
         rows_per_batch: rows per transaction, empty lines included.
         columns: names of all columns in order, for files without a header. If omitted, the first row of every file
             names its columns.
@@ -56,7 +58,7 @@ class CsvFiles(FileSpout):
     def __init__(
         self,
         pattern: Pattern | Sequence[Pattern],
-        fields: FieldTypes | None = None,
+        fields: type[RowT] | FieldTypes | None = None,
         rows_per_batch: int | str = 1000,
         *,
         columns: Sequence[str] | None = None,
@@ -107,7 +109,7 @@ class CsvKind(RecordKind):
     def __init__(
         self,
         columns: Sequence[str] | None,
-        fields: FieldTypes | None,
+        fields: FieldTypes | type[Any] | None,
         dialect: CsvDialect,
         *,
         origin_fields: Sequence[str],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from coordinated_bolt.streams.records import RowsOf, RowT
 from coordinator.sources.files.file_kind import FILE, OFFSET, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
@@ -81,14 +82,15 @@ class TextFiles(FileSpout):
         super().__init__(pattern, lines_per_batch, "lines_per_batch", kind, follow=follow, filesystem=filesystem)
 
 
-class JsonLines(FileSpout):
+class JsonLines(FileSpout, RowsOf[RowT]):
     """Objects of JSON Lines files, as tuples of some of their fields. Empty lines are left out.
 
     Files are found, ordered, unpacked, followed and replayed as by `TextFiles`.
 
     Args:
         pattern: see `TextFiles`.
-        fields: the wanted fields, as name -> type, see `JsonFields`; or a format that parses the lines.
+        fields: the wanted fields, as name -> type, see `JsonFields`, or as a NamedTuple or dataclass, see
+            `record_class_of`; or a format that parses the lines.
         lines_per_batch: lines per transaction, empty lines included.
         on_bad_record: see `TextFiles`.
         with_origin: see `TextFiles`.
@@ -103,7 +105,7 @@ class JsonLines(FileSpout):
     def __init__(
         self,
         pattern: Pattern | Sequence[Pattern],
-        fields: FieldTypes | RecordFormat,
+        fields: type[RowT] | FieldTypes | RecordFormat,
         lines_per_batch: int | str = 1000,
         *,
         on_bad_record: str = "fail",

@@ -14,6 +14,7 @@ from coordinator.sources.records.field_types import (
     column_from_text,
     declared_types,
     from_text,
+    record_class_of,
 )
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
@@ -90,12 +91,18 @@ class CsvFields(RecordFormat):
     """
 
     def __init__(
-        self, columns: Sequence[str], fields: FieldTypes | None = None, *, dialect: Any = "excel", **options: Any
+        self,
+        columns: Sequence[str],
+        fields: FieldTypes | type[Any] | None = None,
+        *,
+        dialect: Any = "excel",
+        **options: Any,
     ) -> None:
         self.columns = () if isinstance(columns, str) else names_in(columns)
         if not self.columns or (fields is None and len(set(self.columns)) != len(self.columns)):
             raise TopologyError(f"columns={columns!r} of CsvFields has to be a list of different names")
         self._types = checked_fields(type(self).__name__, self.columns if fields is None else fields)
+        self.record_class = record_class_of(fields)
         for each in self._types:
             if (count := self.columns.count(each.name)) != 1:
                 found = f"is the name of {count} columns" if count else "is not a column"

@@ -15,8 +15,10 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, Union, cast, get_args, get_origin
 
+from coordinated_bolt.streams.records import field_types as hints_of
+from coordinated_bolt.streams.records import is_record_class, record_fields
 from coordinator.sources.records.record_format import BadRecordError
 from state.codec import FINER, exact_time
 from state.errors import TopologyError
@@ -68,12 +70,29 @@ def declared_types(fields: Iterable[FieldType]) -> dict[str, Any]:
     return kinds | {each.name: kinds[each.name] | None for each in fields if each.may_be_none and each.name in kinds}
 
 
-def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:
+def record_class_of(given: object) -> type[Any] | None:
+    """Returns the record class that a user has given in place of fields, or None (driver).
+
+    Functions of the short form are then given its objects, one for each row; see `Stream`. A default of a field is not
+    used: a field that may be missing has a type ``… | None``.
+    """
+    return cast("type[Any]", given) if is_record_class(given) else None
+
+
+def checked_fields(owner: str, given: FieldTypes | type[Any]) -> tuple[FieldType, ...]:
     """Returns the fields that a user has asked for (driver).
 
     Raises:
         TopologyError: no field is given, a name is empty or not a text, or a type is unknown.
     """
+    if record_class := record_class_of(given):
+        names, hints = record_fields(record_class), hints_of(record_class)
+        if not hints:
+            raise TopologyError(
+                f"{record_class.__name__} of {owner} has types that cannot be looked up here; import them where the "
+                "class is defined, not for type checkers only"
+            )
+        given = {name: hints[name] for name in names}
     if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:
         raise TopologyError(
             f"fields={given!r} of {owner} names no fields; give a mapping such as {{'user': str, 'price': Decimal}}, "
@@ -90,7 +109,7 @@ def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:
 
 def _checked(owner: str, name: str, given: Any) -> FieldType:
     kind, may_be_none = given, given is None
-    if isinstance(given, types.UnionType):
+    if get_origin(given) in (Union, types.UnionType):
         kinds = [each for each in get_args(given) if each is not type(None)]
         may_be_none = len(kinds) < len(get_args(given))
         kind = kinds[0] if len(kinds) == 1 else given

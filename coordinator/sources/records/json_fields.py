@@ -21,6 +21,7 @@ from coordinator.sources.records.field_types import (
     column_from_text,
     declared_types,
     from_json,
+    record_class_of,
 )
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat, with_unique_names
@@ -49,14 +50,16 @@ class JsonFields(RecordFormat):
     Args:
         fields: name -> type: int, float, str, bytes (Base64), bool, Decimal, datetime or date, or one of these
             ``| None``. A dot selects a nested field, ``"order.price"``, unless a field has that literal name. With
-            names only, values are taken as they are, objects and lists included.
+            names only, values are taken as they are, objects and lists included. Or a record class, see
+            `record_class_of`.
 
     Raises:
         TopologyError: no fields are named, or a type is unknown.
     """
 
-    def __init__(self, fields: FieldTypes) -> None:
+    def __init__(self, fields: FieldTypes | type[Any]) -> None:
         self._types = checked_fields(type(self).__name__, fields)
+        self.record_class = record_class_of(fields)
         has_decimals = any(each.kind is Decimal for each in self._types)
         self._parse_float = _decimal if has_decimals else None
         self._make_decoders()

@@ -41,6 +41,9 @@ class RecordFormat(ABC):
     same tuple again.
     """
 
+    record_class: type[Any] | None = None
+    """A NamedTuple or dataclass with the same fields, if functions of the short form are to be given its objects."""
+
     @property
     @abstractmethod
     def fields(self) -> tuple[str, ...]:

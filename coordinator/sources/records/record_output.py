@@ -9,7 +9,12 @@ from typing import Any
 
 from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.streams.declared import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.declared import (
+    DEAD_LETTER_FIELDS,
+    DEAD_LETTER_STREAM,
+    DEFAULT_STREAM,
+    OutputFieldsDeclarer,
+)
 from coordinated_bolt.watching.metrics import BAD_RECORDS_COUNTER, REASON_COUNTER
 from coordinator.option_checks import refuse_unknown
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
@@ -81,6 +86,8 @@ class RecordOutput:
     def declare(self, declarer: OutputFieldsDeclarer) -> None:
         """Declares the source's streams (driver, once)."""
         declarer.declare((*self.record_format.fields, *self.origin_fields), types=self.record_format.types)
+        if self.record_format.record_class is not None:
+            declarer.record_classes[DEFAULT_STREAM] = self.record_format.record_class
         if self.on_bad_record is OnBadRecord.DEAD_LETTER:
             declarer.declare_stream(DEAD_LETTER_STREAM, DEAD_LETTER_FIELDS)
 

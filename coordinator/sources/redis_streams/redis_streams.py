@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.records import RowsOf, RowT
 from coordinator.option_checks import names_in, positive, refuse_unknown
 from coordinator.sources.records.field_types import (
     VALUE_SHOWN,
@@ -16,6 +17,7 @@ from coordinator.sources.records.field_types import (
     checked_fields,
     declared_types,
     from_text,
+    record_class_of,
 )
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat, with_unique_names
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
@@ -35,7 +37,7 @@ Start: TypeAlias = Literal["beginning", "end"]
 OnTrimmed: TypeAlias = Literal["fail", "skip"]
 
 
-class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout):
+class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout, RowsOf[RowT]):
     """Entries of Redis Streams, in the order of each stream; read on the executors, exactly once in effect.
 
     Consumer groups are not used: the position is stored with the state. The server may be the one that holds the
@@ -44,7 +46,8 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
     Args:
         streams: key of a stream, or a list of keys; more may be added at the end between runs.
         fields: name -> type of the wanted fields of an entry, converted like texts of CSV (see `CsvFields`):
-            ``… | None`` if a field may be missing or empty, `bytes` as they are. A list of names takes them as text.
+            ``… | None`` if a field may be missing or empty, `bytes` as they are. A list of names takes them as text. Or
+            a record class, see `record_class_of`.
         record_format: in place of `fields`: makes the tuple from the bytes of one field, `value_field`.
         value_field: with `record_format`: the field of an entry that holds the record.
         take: most entries of a stream in one transaction.
@@ -68,7 +71,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         self,
         streams: str | Sequence[str],
         *,
-        fields: FieldTypes | None = None,
+        fields: type[RowT] | FieldTypes | None = None,
         record_format: RecordFormat | None = None,
         value_field: str = "value",
         take: int = 1000,
@@ -180,6 +183,7 @@ class EntryFields(RecordFormat):
 
     def __init__(self, fields: Any) -> None:
         self._types = {each.name.encode(): each for each in checked_fields("RedisStreams", fields)}
+        self.record_class = record_class_of(fields)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -205,6 +209,7 @@ class EntryRecord(RecordFormat):
 
     def __init__(self, field: str, record_format: RecordFormat) -> None:
         self._field, self._format = field.encode(), record_format
+        self.record_class = record_format.record_class
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
-from coordinated_bolt.components.component import streams_of
+from coordinated_bolt.components.component import declared_by, streams_of
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.streams.records import EmittedRow
@@ -110,10 +110,13 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         for name, source in self.sources.items():
-            for stream in streams_of(source, name).values():
+            declared = declared_by(source, name)
+            for stream in declared.streams.values():
                 declarer.declare_stream(
                     stream_of(name, stream.stream_id), stream.fields, direct=stream.direct, types=stream.types
                 )
+            for stream_id, record_class in declared.record_classes.items():
+                declarer.record_classes[stream_of(name, stream_id)] = record_class
 
     def get_component_configuration(self) -> Mapping[str, Any]:
         return {

@@ -273,7 +273,7 @@ def test_a_misuse_is_refused_when_the_topology_is_built():
 
 def test_what_is_no_source_is_refused():
     with pytest.raises(TopologyError, match="give an instance of ITransactionalSpout"):
-        stream("*.txt")  # type: ignore[arg-type]
+        stream("*.txt")  # type: ignore[call-overload]
 
 
 def test_long_and_equal_names_make_different_components():
