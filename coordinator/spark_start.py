@@ -21,7 +21,7 @@ from state.redis_admin.onlooker import Onlooker
 from state.redis_client.presence import connected_runs
 from state.redis_owner.store import RedisStore
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,7 +226,7 @@ def test_column_batches() -> None:
 
 
 def test_tuples_as_objects() -> None:
-    given = executed("docs/short-form.md", 7, {})
+    given = executed("docs/short-form.md", 8, {})
     trial = run_bolt(given["Minutes"](), [["/a", 90]], fields=["page", "seconds"])
     assert trial.emitted() == [["/a", 1.5]]
 

@@ -1,7 +1,7 @@
 """The further fields of txbatch's log records, and formatters for machines and services.
 
 The fields of one call are given with ``extra=fields(...)``. The topology is the same for all records of a run, so the
-run names it once. A filter on txbatch's logger adds it to each record, for any handler and formatter.
+run names it once. A filter on txbatch's loggers adds it to each record, for any handler and formatter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from typing import Any
 from state.attempt import TransactionAttempt
 from state.printable import SENTENCE_LIMIT, block, json_line, one_line
 
-LOGGER = "txbatch"
+LOGGERS = (
+    "txbatch",
+    *(f"txbatch.{area}" for area in ("files", "kafka", "redis", "redis_streams", "spark")),
+)
+"""The logger of runs, and those of areas, below it."""
 FIELDS = ("topology", "txid", "last_txid", "attempt", "wave", "phase", "component", "task", "reason", "exit_code")
 """The attributes that formatters show, in this order, if a record has them."""
 
@@ -65,9 +69,10 @@ _FILTER = _TopologyField()
 def logs_of(topology_id: str | None) -> Iterator[Subject]:
     """Names the topology of the block's log records; nests (driver).
 
-    The filter stays on the logger: it changes no record outside a block.
+    The filter stays on the loggers: it changes no record outside a block.
     """
-    logging.getLogger(LOGGER).addFilter(_FILTER)
+    for name in LOGGERS:  # a logger's filter does not see the records of loggers below it
+        logging.getLogger(name).addFilter(_FILTER)
     before, subject = _SUBJECT.get(), Subject(topology_id)
     _SUBJECT.set(subject)
     try:

@@ -71,7 +71,7 @@ SLOW_MIN_S = 5.0
 FunctionCall = tuple[str, Sequence[str | bytes]]
 """Name and arguments of a call to the function library; the arguments start with the number of keys."""
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.redis")
 
 
 def connect(url: str, *, key: str = "", socket_timeout_s: float | None = None) -> redis.Redis:

@@ -18,7 +18,7 @@ from state.errors import StateError
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.redis")
 PREFIX = "txbatch:run:"
 _NAME = re.compile(rb"(?:^| )name=(\S*)")
 

@@ -21,7 +21,7 @@ from state.redis_owner.fitness import ServerWatch, evicted_keys, refuse_unfit_se
 from state.redis_owner.measured_durability import measure_durability
 from state.troubles import Trouble
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.redis")
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `RedisSlot.check_server` waits for a server that may not exist."""
 

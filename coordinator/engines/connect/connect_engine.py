@@ -25,7 +25,7 @@ from state.attempt import Attempts
 from state.errors import EngineError
 from state.troubles import Trouble
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 CANCEL_MAX_S = 30.0
 """How long a query that was interrupted may take to end; then its server is as good as gone."""
 INTERRUPT_EVERY_S = 0.5

@@ -25,7 +25,7 @@ from state.codec import digest64
 from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 OUR_SETTINGS = {
     # it looks at the size of every shuffle, and could run our plans in another order than they were made in
     "spark.sql.adaptive.enabled": "false",

@@ -18,7 +18,7 @@ from state.errors import TopologyError
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 LOCAL_DIR = "spark.local.dir"
 LOCAL_DIRS_VARIABLE = "SPARK_LOCAL_DIRS"
 PREFIX = "txbatch-spark-"

@@ -29,7 +29,7 @@ from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 from state.attempt import Attempts
 from state.errors import EngineError
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 FIRST_LOOK = "executors"
 """Stands for a phase: the job that runs before the first wave and looks at executors."""
 LANE_CLOSE_S = 30.0

@@ -36,7 +36,7 @@ from state.redis_client.address import secrets_in
 from state.redis_owner.reader import URL_VARIABLE
 
 FETCH_WAIT_S = 0.5
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.kafka")
 Split = Callable[[Sequence[Any]], Iterable[Sequence[Any]]]
 
 

@@ -18,7 +18,7 @@ from state.errors import FailedException, SourceError, TopologyError
 LOOK_EVERY_MS = 10_000
 """How often brokers are asked for new partitions."""
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.kafka")
 
 
 class PartitionSet:

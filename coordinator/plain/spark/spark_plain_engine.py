@@ -26,7 +26,7 @@ from coordinator.transactional.options import EXECUTORS_TIMEOUT_S, HANG_REPORT_S
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 CANCEL_MAX_S = 60.0
 """How long a cancelled wave may take to end; Spark kills its workers after two seconds."""
 

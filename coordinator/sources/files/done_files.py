@@ -31,7 +31,7 @@ from state.attempt import TransactionAttempt
 from state.errors import SourceError
 from state.fault_points import reached
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.files")
 PLACE = "done:"
 """Prefix of notes about the places of done files. Notes about files begin with a slash, or an address's scheme."""
 

@@ -19,7 +19,7 @@ from coordinator.sources.files.stores.input_file import NO_STAMP
 from state.errors import SourceError
 from state.troubles import Trouble
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.files")
 LONG_LOOK_S = 0.1
 LOOK_SHARE = 10
 """Seconds of pause for each second that a look took beyond `LONG_LOOK_S`: a large folder costs a tenth of a core."""

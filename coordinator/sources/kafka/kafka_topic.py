@@ -27,7 +27,7 @@ TOPIC_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 MISSING_PAUSE_S = 1.0
 """Pause between two checks whether a topic exists."""
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.kafka")
 KAFKA_SPOUT = "a Kafka spout"
 """The owner of a wrong parameter, in messages."""
 

@@ -11,7 +11,7 @@ from coordinator.spouts.run_so_far import InputChange
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.kafka")
 SHORT_S = 30.0
 """A log that ends before its position for longer than this has lost messages."""
 LOOK_EVERY_S = 0.25

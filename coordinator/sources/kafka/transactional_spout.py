@@ -159,7 +159,7 @@ class KafkaEmitter(SpoutEmitter):
 KEPT_MAX = 100_000
 """How many transactions are remembered; a window is far smaller."""
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.kafka")
 
 
 class CutRecord:

@@ -23,7 +23,7 @@ READERS_MAX = 32
 """Each reader holds some threads, sockets and up to ``queued.max.messages.kbytes`` of messages read ahead."""
 TOPICS_MAX = 8
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.kafka")
 _Place = TypeVar("_Place")
 _Connection = TypeVar("_Connection", PartitionReader, BrokerTopic)
 

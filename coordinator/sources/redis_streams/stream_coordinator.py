@@ -17,7 +17,7 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException, SourceError
 from state.printable import message_of
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.redis_streams")
 
 
 class StreamCoordinator(PartitionedCoordinator):

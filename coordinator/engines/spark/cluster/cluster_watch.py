@@ -20,7 +20,7 @@ from state.troubles import Trouble
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 LOOK_S = 5.0
 """How often a standalone master is looked for, and how long it has to answer."""
 UNKNOWN_LOOKS = 2

@@ -28,7 +28,7 @@ from state.troubles import Trouble
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 TASKS_PER_CORE = 4
 """Most likely enough for each executor to get one: a job cannot address a certain executor."""
 TASKS_MAX = 64

@@ -24,7 +24,7 @@ from state.troubles import Trouble
 if TYPE_CHECKING:
     from pyspark import SparkContext, SparkJobInfo, SparkStageInfo, StatusTracker
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 LOOK_AFTER_S = 1.0
 """How long a job may run before Spark is asked whether its tasks run, and is asked again; most end before that."""
 LOOKS_A_TIMEOUT = 4

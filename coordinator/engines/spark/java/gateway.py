@@ -28,7 +28,7 @@ from coordinator.engines.spark.java.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
 from state.errors import EngineError
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 LOG_LEVEL = "spark.log.level"
 DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"

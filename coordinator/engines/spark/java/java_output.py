@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 NOISE = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 """The Java machine prints it before anything can be configured, since Spark's launcher always asks for the module."""
 RAISED = re.compile(r"(?P<caused>Caused by: )?\b[\w.$]+(?:Exception|Error): (?P<text>.+)")

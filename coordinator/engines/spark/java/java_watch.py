@@ -28,7 +28,7 @@ from state.troubles import Trouble
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_LOG = logging.getLogger("txbatch")
+_LOG = logging.getLogger("txbatch.spark")
 PING_S = 2.0
 SILENCE_MAX_S = 30.0
 SILENCE_PARTS = 6

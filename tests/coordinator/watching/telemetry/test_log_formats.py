@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import datetime
 
 import pytest
 
 from coordinator.watching.log_records import (
     DETAILS,
+    LOGGERS,
     JsonLogLines,
     LineFormatter,
     LogFormat,
@@ -21,6 +23,7 @@ from coordinator.watching.log_records import (
 from state.attempt import TransactionAttempt
 from state.redis_client.address import secrets_in
 from tests.support.case_names import shown
+from tests.support.examples.page import ROOT
 
 URL = 'redis://app:p"ss\\wörd@db.example:6379/0'
 SECRETS = secrets_in(URL)
@@ -98,8 +101,14 @@ def test_a_traceback_is_part_of_the_record():
     assert told["details"].splitlines()[-1] == "ValueError: no such line"
 
 
-def test_records_of_a_run_name_its_topology_and_others_do_not(caplog):
-    log = logging.getLogger("txbatch")
+def test_every_logger_of_the_product_is_known():
+    product = (each for folder in ("coordinator", "state") for each in (ROOT / folder).rglob("*.py"))
+    assert {*re.findall(r'^_LOG = .*"(.*)"', "".join(each.read_text() for each in product), re.MULTILINE)} == {*LOGGERS}
+
+
+@pytest.mark.parametrize("name", LOGGERS)
+def test_records_of_a_run_name_its_topology_and_others_do_not(name, caplog):
+    log = logging.getLogger(name)
     with logs_of("outer"):
         with logs_of("inner"):
             log.warning("one")
