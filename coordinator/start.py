@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -27,11 +29,14 @@ from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.run_report import Figures, tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
+from state.html_tables import bar, notebook_display
 from state.printable import message_of
 
 _LOG = logging.getLogger("txbatch")
 EXIT_TIMEOUT_S = 30.0
 """How long a process that ends waits for its run to drain."""
+SHOWN_EVERY_S = 0.5
+"""The pause between two pictures of a run in a notebook."""
 
 
 class Watched(Protocol):
@@ -144,6 +149,20 @@ class BackgroundRun(Generic[Statistics]):
             raise self._error
         return True
 
+    def watch(self, timeout_s: float | None = None) -> bool:
+        """Waits as `wait` does; in a notebook, the cell shows the run meanwhile, with a bar if the input has a size."""
+        display = notebook_display()
+        if display is None:
+            return self.wait(timeout_s)
+        shown = display(self, display_id=True)
+        until = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
+        try:
+            while (left := until - time.monotonic()) > 0 and not self._ended.wait(min(left, SHOWN_EVERY_S)):
+                shown.update(self)
+        finally:
+            shown.update(self)
+        return self.wait(0)
+
     def result(self, timeout_s: float | None = None) -> Statistics:
         """Waits until the run has ended, and returns its statistics.
 
@@ -175,7 +194,9 @@ class BackgroundRun(Generic[Statistics]):
 
     def _repr_html_(self) -> str:
         statistics = self.statistics
-        return tables_of(f"{self.topology_id}: {self.status}", statistics.figures(), statistics.components)
+        fraction = getattr(statistics, "fraction", None)  # of a plain topology's input, the size is unknown
+        figures = [("read", bar(fraction)), *statistics.figures()] if fraction is not None else statistics.figures()
+        return tables_of(f"{self.topology_id}: {self.status}", figures, statistics.components)
 
     def _run(self) -> None:
         try:

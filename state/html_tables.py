@@ -7,8 +7,10 @@ that is already HTML is `Markup`, made only from text escaped here or in a pictu
 from __future__ import annotations
 
 import reprlib
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from state.printable import one_line
@@ -68,6 +70,18 @@ def section(*parts: str) -> str:
 
 def paragraph(text: str) -> Markup:
     return Markup(f"<p>{cell(text)}</p>")
+
+
+def bar(fraction: float) -> Markup:
+    """Returns a progress bar."""
+    return Markup(f'<progress max="1" value="{fraction:.3f}"></progress> {fraction:.0%}')
+
+
+def notebook_display() -> Any:
+    """Returns IPython's function that displays an object in a cell, or None outside a notebook."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return import_module("IPython.display").display if hasattr(shell, "kernel") else None
 
 
 def preformatted(text: str) -> Markup:

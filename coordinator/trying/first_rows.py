@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.pictures.picture_maker import class_name
 from coordinator.trying.dry_run import dry_run
-from state.html_tables import bounded_table, section
+from state.html_tables import bounded_table, notebook_display, section
 from state.printable import counted, one_line, table_lines
 
 CELL_MAX = 60
@@ -34,10 +33,9 @@ class FirstRows(NamedTuple):
     origin: str
 
     def show(self) -> None:
-        """Shows the rows in a notebook or IPython, if there is one, otherwise on standard output."""
-        ipython: Any = sys.modules.get("IPython")
-        if ipython is not None and ipython.get_ipython() is not None:
-            import_module("IPython.display").display(self)
+        """Shows the rows in a notebook, if there is one, otherwise on standard output."""
+        if display := notebook_display():
+            display(self)
         else:
             sys.stdout.write(f"{self}\n")
 

@@ -88,6 +88,31 @@ def test_it_says_how_it_stands_and_what_it_has_done():
     assert str(run.status) == "done"
 
 
+def test_a_notebook_shows_the_run_until_it_has_ended(monkeypatch):
+    pictures: list[str] = []
+    shown = SimpleNamespace(update=lambda run: pictures.append(run._repr_html_()))
+    display = SimpleNamespace(display=lambda run, display_id: shown if display_id else None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None)))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    work = HandRun()
+    run = started(work)
+    work.statistics.fraction = 0.43
+    work.commit(3)
+    assert not run.watch(0.01)
+    assert "lines: running" in pictures[-1]
+    assert '<progress max="1" value="0.430"></progress> 43%' in pictures[-1]
+    run.drain()
+    assert run.watch(LONG_S)
+    assert "lines: done" in pictures[-1]
+    work = HandRun()
+    work.error = FailedException("no such word")
+    failing = started(work)
+    failing.drain()
+    with pytest.raises(FailedException, match="no such word"):
+        failing.watch(LONG_S)
+    assert ": failed" in pictures[-1]
+
+
 def test_figures_once_read_do_not_change():
     work = HandRun()
     run = started(work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +55,7 @@ def test_rows_are_shown_with_the_types_of_their_values_on_a_terminal_and_in_a_no
         "2 rows of FixedBatchesSpout, 1 transaction read",
     ]
     displayed: list[Any] = []
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: builtins))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=None)))
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=displayed.append))
     shown.filter(lambda who: who == "<b>", of="who").show()
     (found,) = displayed
