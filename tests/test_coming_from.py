@@ -77,6 +77,16 @@ def test_the_word_count_of_bytewax_here(lines: str) -> None:
     assert counted(run_blocks("bytewax.md")["topology"](lines), "counts") == WORDS
 
 
+@pytest.mark.parametrize("page", ["quix.md", "faust.md"])
+def test_topologies_over_kafka_can_be_built(page: str) -> None:
+    assert run_blocks(page)["topology"]("localhost:9092").topology_id in {"spent", "orders"}
+
+
+def test_the_sum_of_pathway_here(tmp_path: Path) -> None:
+    (tmp_path / "values.csv").write_text("value\n3\n-5\n4\n")
+    assert counted(run_blocks("pathway.md")["topology"](f"{tmp_path}/*.csv"), "sum") == 7
+
+
 @pytest.mark.redis
 def test_the_word_count_of_bytewax_there(lines: str, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     testing = pytest.importorskip("bytewax.testing", reason="it has no wheels for Python 3.13")
