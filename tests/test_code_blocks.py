@@ -43,6 +43,7 @@ SHOWN = {"text", "json", "console", "mermaid", "ini", "yaml", "toml", "dockerfil
 PYTHON_IS_RUN_BY = {
     "README.md": "tests/test_docs.py",
     "docs/column-batches.md": "tests/test_code_blocks.py",
+    "docs/dashboard-from-kafka.md": "tests/examples/test_dashboard.py",
     "docs/coming-from/bytewax.md": "tests/test_coming_from.py",
     "docs/coming-from/faust.md": "tests/test_coming_from.py",
     "docs/coming-from/pathway.md": "tests/test_coming_from.py",
