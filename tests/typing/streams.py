@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, assert_type
+from typing import Any, NamedTuple, assert_type
 
 from coordinator import (
     CsvFiles,
@@ -15,6 +15,8 @@ from coordinator import (
     RedisStreams,
     Stream,
     TextFiles,
+    TransactionalRun,
+    ValueState,
     stream,
 )
 
@@ -48,7 +50,8 @@ assert_type(orders.flat_map(visits, to=Visit), Stream[Visit])
 assert_type(orders.merge(orders.filter(lambda order: order.cents > 1)), Stream[Order])
 assert_type(orders.key_by(lambda order: order.who[:1]), Stream[Order])
 assert_type(orders.map(str.upper, of="note"), Stream)
-orders.sum_by("who", "cents", into=HashState("spent")).count_by("who", into=HashState("orders"))
+spent = HashState("spent")
+orders.sum_by("who", "cents", into=spent).count_by("who", into=HashState("orders"))
 
 lines = stream(TextFiles("*.txt"))
 assert_type(lines, Stream)
@@ -63,6 +66,14 @@ def untyped(given: Stream) -> Stream:
 
 
 untyped(lines)
+
+
+def stored(run: TransactionalRun) -> int | None:
+    assert_type(run.state(spent), dict[Any, int])
+    assert_type(run.state(ValueState[str]("last")), str | None)
+    assert_type(run.state("spent"), Any)
+    return run.state(spent).get("ann")
+
 
 orders.filter(lambda order: order.cent > 100)  # type: ignore[attr-defined]
 orders.filter(lambda who, cents, note: cents > 100)  # type: ignore[arg-type, misc]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, overload
 
 from committers.task_report import TaskReport
 from coordinator.server_choice import open_store
@@ -34,7 +34,10 @@ from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.html_tables import bounded_table, section
 from state.kinds.handles import DeclaredState
+from state.kinds.hash_state import HashState
 from state.kinds.state_family import StateFamily, named_part, part_of_text
+from state.kinds.state_handle import Value
+from state.kinds.value_states import ValueState
 from state.redis_admin.snapshots import Snapshot, snapshot
 from state.redis_client.connection import RedisConnection
 from state.redis_client.presence import retire_run
@@ -284,15 +287,25 @@ class TransactionalRun:
         """Returns all declared state as of the last commit."""
         return snapshot(self._client, self._topology.topology_id, self._handles().values())
 
-    def state(self, name: str) -> Any:
-        """Returns one declared state as of the last commit, or one part of it (``"views:2026-11-21"``), decoded.
+    @overload
+    def state(self, name: HashState[Value]) -> dict[Any, Value]: ...
+    @overload
+    def state(self, name: ValueState[Value]) -> Value | None: ...
+    @overload
+    def state(self, name: str | DeclaredState) -> Any: ...
+
+    def state(self, name: Any) -> Any:
+        """Returns one declared state as of the last commit, decoded.
+
+        Args:
+            name: the state, as declared, or its name, or one part of it (``"views:2026-11-21"``).
 
         Raises:
             TopologyError: no committer declares the state, or it has no such part.
         """
         handles, topology_id = self._handles(), self._topology.topology_id
         types = {key: each.part_type if isinstance(each, StateFamily) else None for key, each in handles.items()}
-        name, part = named_part(topology_id, name, types)
+        name, part = named_part(topology_id, name if isinstance(name, str) else name.name, types)
         whole = snapshot(self._client, topology_id, [handles[name]]).states[name]
         part_type = types[name]
         if part is None or part_type is None:

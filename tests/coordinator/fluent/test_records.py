@@ -49,8 +49,9 @@ def paid(order: Order) -> bool:
 def test_functions_without_of_take_the_object_of_a_row_and_others_take_values():
     seen = ordered().filter(paid).dead_letter_if(lambda order: order.who == "eve", lambda order: f"{order.cents}")
     assert seen.fields == ("who", "cents", "note")
-    spent = seen.map(str.upper, of="who").sum_by("who", "cents", into=HashState("spent"))
-    assert kept(spent.topology("typed"), "spent") == {"ANN": 1700}
+    spent = HashState("spent")
+    rows = seen.map(str.upper, of="who").sum_by("who", "cents", into=spent)
+    assert finished(rows.topology("typed")).state(spent) == {"ANN": 1700}
 
 
 def test_a_dataclass_is_made_for_each_row_of_csv_and_json(tmp_path):
