@@ -36,7 +36,7 @@ from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.errors import FencedError, TransactionError
 from state.printable import one_line
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_admin.onlooker import Onlooker
+from state.redis_admin.topology_reader import TopologyReader
 from state.redis_owner.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
@@ -241,7 +241,7 @@ def newer_run_named(store: RedisStore, pause: Callable[[float], None] = time.sle
             if number:
                 pause(NAME_PAUSE_S)
             try:
-                seen = Onlooker(store.connection).overview(store.keys.topology_id)
+                seen = TopologyReader(store.connection).overview(store.keys.topology_id)
             except TransactionError:
                 break  # the server cannot be asked
             if seen is not None and seen.pulse is not None:

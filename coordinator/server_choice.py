@@ -15,8 +15,8 @@ from typing import Unpack
 from coordinator.topology.building.topology import Topology
 from state.errors import StateRefusedError, TopologyError
 from state.records.topology_overview import ListedTopology
-from state.redis_admin.onlooker import Onlooker, onlooker_at
 from state.redis_admin.topology import RedisTopology
+from state.redis_admin.topology_reader import TopologyReader, reader_at
 from state.redis_client.address import from_environment, redact, require_encryption
 from state.redis_owner.reader import URL_VARIABLE
 from state.redis_owner.slot import ConnectionOptions
@@ -73,14 +73,14 @@ class ServerChoice:
             return store.all_topologies()
 
     @contextmanager
-    def onlooker(self) -> Iterator[Onlooker]:
+    def reader(self) -> Iterator[TopologyReader]:
         """Yields a view of all topologies of the server that changes none of them; raises as `store`.
 
         If a private server ends meanwhile, with the run that started it, the next look starts it again.
         """
         self._refuse_unused()
-        with self.address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
-            yield onlooker
+        with self.address() as (url, revive), closing(reader_at(url, revive=revive)) as reader:
+            yield reader
 
     def unknown_topology(self, topology_id: str, hint: str = "") -> TopologyError:
         return TopologyError(

@@ -17,7 +17,7 @@ from coordinator.transactional.options import EngineName, RunOptions
 from state.keys import parse_metadata_field
 from state.printable import counted
 from state.records.run_pulse import Standing
-from state.redis_admin.onlooker import Onlooker
+from state.redis_admin.topology_reader import TopologyReader
 from state.redis_client.presence import connected_runs
 from state.redis_owner.store import RedisStore
 
@@ -51,7 +51,7 @@ class SparkStart:
         found = store.look()
         if found is not None and any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata):
             return False
-        seen = Onlooker(store.connection).overview(store.keys.topology_id)
+        seen = TopologyReader(store.connection).overview(store.keys.topology_id)
         if found is None or seen is None:
             return not connected_runs(store.connection, store.keys)
         return not seen.connected and seen.standing in (Standing.ENDED, Standing.SILENT)

@@ -14,7 +14,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
-from state.redis_admin.onlooker import ANSWER_TIMEOUT_S, Onlooker
+from state.redis_admin.topology_reader import ANSWER_TIMEOUT_S, TopologyReader
 from state.redis_client.connection import RedisConnection
 
 Place = tuple[str, int]
@@ -82,7 +82,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
     with LocalCluster() as cluster:
         run = cluster.submit(topology, options=options)
         run.hold("commit")
-        onlooker = Onlooker(RedisConnection(cluster.client, IN_MEMORY, timeout_s=ANSWER_TIMEOUT_S))
+        reader = TopologyReader(RedisConnection(cluster.client, IN_MEMORY, timeout_s=ANSWER_TIMEOUT_S))
         for txid in range(1, batches + 1):
             if watch is None:
                 run.run_until_idle()
@@ -91,7 +91,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
                     run.run_until_idle()
             if not run.held():
                 break
-            known = onlooker.transaction(topology.topology_id, txid)
+            known = reader.transaction(topology.topology_id, txid)
             assert known is not None
             emitted = {c.component_id: run.emitted(c.component_id, txid) for c in topology.components}
             found.append(QuietTransaction(known.metadata, emitted, *_changes(run.held_reports(txid))))

@@ -55,7 +55,7 @@ class Standing(StrEnum):
     ENDED = "ended"
     SILENT = "silent"
     """It has not reported its end, but its process is gone or it has stopped writing."""
-    UNTOLD = "untold"
+    UNKNOWN = "unknown"
     """No run has ever written a pulse, and none is connected."""
 
 
@@ -239,7 +239,7 @@ def owners(pulse: RunPulse | None, fence: str) -> RunPulse | None:
 def standing_of(pulse: RunPulse | None, *, now: float, connected: int) -> Standing:
     """Returns the conclusion about a topology's last run, with or without a pulse; see `RunPulse.standing`."""
     if pulse is None:
-        return Standing.RUNNING if connected else Standing.UNTOLD
+        return Standing.RUNNING if connected else Standing.UNKNOWN
     return pulse.standing(now=now, connected=connected)
 
 

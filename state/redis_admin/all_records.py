@@ -77,7 +77,7 @@ _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: 
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class KeysToRead:
     """The keys to read at one moment.
 
     Attributes:
@@ -238,11 +238,11 @@ class RedisRecords:
             return b"" if int(reply) else None
         return None if reply is None else as_stored(reply)
 
-    def sought(self, states: Iterable[DescribedState]) -> Sought:
+    def sought(self, states: Iterable[DescribedState]) -> KeysToRead:
         """Looks for the keys of states."""
         described, since = list(states), self.moment()
         kinds = {name: state.kind for state in described for name in self.names_of(state)}
-        return Sought(since, kinds, [state for state in described if state.part_type is not None])
+        return KeysToRead(since, kinds, [state for state in described if state.part_type is not None])
 
     def moment(self) -> tuple[str, ...]:
         """Returns values that differ between any two moments of the stored topology."""
@@ -288,11 +288,11 @@ class RedisRecords:
         self._check(control)
         return control.get("committed", "0"), [count if isinstance(count, int) else 0 for count in counts]
 
-    def entry_count(self, sought: Sought) -> int:
+    def entry_count(self, sought: KeysToRead) -> int:
         key = self.keys.state
         return sum(int(self._connection.call(COUNT_COMMANDS[kind], key(name))) for name, kind in sought.kinds.items())
 
-    def at_moment(self, sought: Sought, commands: Commands) -> Read:
+    def at_moment(self, sought: KeysToRead, commands: Commands) -> Read:
         """Returns the control hash, and whole states by name, read by one MULTI.
 
         The MULTI also checks that no key was added meanwhile: either the moment is still that before the search, or

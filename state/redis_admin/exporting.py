@@ -16,8 +16,8 @@ from state.records.declared_states import DescribedState
 from state.records.stored_records import OWN_KINDS, StoredPiece
 from state.redis_admin.all_records import (
     TRIES,
+    KeysToRead,
     RedisRecords,
-    Sought,
     moment_of,
 )
 from state.redis_admin.whole_replies import WHOLE_COMMANDS, WholeReply, entries_of
@@ -63,7 +63,7 @@ def _at_once(read: Mapping[str, WholeReply]) -> Iterator[StoredPiece]:
             yield StoredPiece(name, whole.kind, [], whole.expires_ms, position=whole.position)
 
 
-def _one_by_one(records: RedisRecords, sought: Sought) -> Iterator[StoredPiece]:
+def _one_by_one(records: RedisRecords, sought: KeysToRead) -> Iterator[StoredPiece]:
     for name, kind in sought.kinds.items():
         expires_ms = records.expires_ms(name)
         yield from (StoredPiece(name, kind, entries, expires_ms) for entries in records.entries(name, kind) if entries)

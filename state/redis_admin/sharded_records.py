@@ -19,7 +19,7 @@ from state.keys import RESERVED_NAME, is_chain, split_member
 from state.records.declared_states import DescribedState, declared_states_of, shard_count_of
 from state.records.shard_faults import CONSISTENCY_FIELDS, ShardFault, shard_fault
 from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
-from state.redis_admin.all_records import RedisRecords, Sought
+from state.redis_admin.all_records import KeysToRead, RedisRecords
 from state.redis_admin.whole_replies import Commands, Read, WholeReply
 from state.redis_client.connection import RedisConnection, pairs_of
 from state.redis_owner.refusals import ReshapedError, refuse_remains
@@ -166,7 +166,7 @@ class ShardedRecords(RedisRecords):
 
         return self._of_one_transaction(read)
 
-    def entry_count(self, sought: Sought) -> int:
+    def entry_count(self, sought: KeysToRead) -> int:
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
         records = replace(sought, kinds={name: kind for name, kind in sought.kinds.items() if _is_record(name)})
         return self._home.entry_count(records) + sum(self.entry_counts(states)[1])
@@ -186,7 +186,7 @@ class ShardedRecords(RedisRecords):
             faults = self._faults(self._standings())
         raise self._apart()
 
-    def at_moment(self, sought: Sought, commands: Commands) -> Read:
+    def at_moment(self, sought: KeysToRead, commands: Commands) -> Read:
         records = {name: kind for name, kind in sought.kinds.items() if _is_record(name)}
 
         def read() -> Read:
@@ -272,7 +272,7 @@ class ShardedRecords(RedisRecords):
             "transaction, also while its run waits for that; stop the run, or read what you need shard by shard"
         )
 
-    def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> dict[str, WholeReply]:
+    def _of_shard(self, shard: RedisRecords, sought: KeysToRead, commands: Commands) -> dict[str, WholeReply]:
         """Reads one shard at one moment; searches for parts again, since a run may have added some."""
         there = shard.sought(sought.growing)
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}

@@ -16,9 +16,9 @@ from state.records.transaction_history import KnownTransaction
 from state.redis_admin.all_records import RedisRecords, known_to_shards
 from state.redis_admin.drop import Dropped, drop_topology
 from state.redis_admin.importing import RedisImport, StateImport
-from state.redis_admin.onlooker import Onlooker
 from state.redis_admin.sharded_import import SHARDS_LEFT, ShardedImport
 from state.redis_admin.sharded_records import ShardedRecords
+from state.redis_admin.topology_reader import TopologyReader
 from state.redis_client.connection import RedisConnection, connect, text_of
 from state.redis_client.presence import connected_runs
 from state.redis_owner.letter_pages import RedisDeadLetters
@@ -41,8 +41,8 @@ class RedisTopology(RedisSlot):
         self._shard_connections: list[RedisConnection] = []
 
     def overview(self, *, with_samples: bool = False) -> TopologyOverview | None:
-        """Returns the stored facts about the topology and its run's pulse, or None; see `Onlooker.overview`."""
-        return Onlooker(self._connection).overview(self.keys.topology_id, with_samples=with_samples)
+        """Returns the stored facts about the topology and its run's pulse, or None; see `TopologyReader.overview`."""
+        return TopologyReader(self._connection).overview(self.keys.topology_id, with_samples=with_samples)
 
     @property
     def dead_letters(self) -> RedisDeadLetters:
@@ -64,7 +64,7 @@ class RedisTopology(RedisSlot):
 
     def transaction(self, txid: int) -> KnownTransaction | None:
         """Returns the record of a transaction, None if the topology is not stored."""
-        return Onlooker(self._connection).transaction(self.keys.topology_id, txid)
+        return TopologyReader(self._connection).transaction(self.keys.topology_id, txid)
 
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not report it."""
@@ -72,7 +72,7 @@ class RedisTopology(RedisSlot):
 
     def all_topologies(self) -> list[ListedTopology]:
         """Returns every topology on the same server, by id."""
-        return Onlooker(self._connection).topologies()
+        return TopologyReader(self._connection).topologies()
 
     def records(self) -> RedisRecords:
         """Returns a reader of all stored data that needs no function library; for `verify` and `state`."""

@@ -9,8 +9,8 @@ import pytest
 from coordinator.run import NAME_PAUSE_S, newer_run_named
 from state.errors import FencedError, StateUnreachableError
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunFigures, RunIdentity, to_json
-from state.redis_admin.onlooker import Onlooker
 from state.redis_admin.pulse import PulseSender
+from state.redis_admin.topology_reader import TopologyReader
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire
@@ -61,7 +61,7 @@ def test_a_server_that_cannot_be_asked_is_not_waited_for(backend: Backend, monke
     def unreachable(*_: object, **__: object) -> None:
         raise StateUnreachableError("no answer")
 
-    monkeypatch.setattr(Onlooker, "overview", unreachable)
+    monkeypatch.setattr(TopologyReader, "overview", unreachable)
     assert "by a newer coordinator, so this run stops" in said_by_the_older(older, pause=pauses.append)
     assert pauses == []
 

@@ -79,9 +79,9 @@ def test_a_look_at_another_machine_in_plain_text_has_to_be_allowed() -> None:
 @pytest.mark.redis
 def test_a_private_server_that_ends_with_its_run_is_started_again_by_the_next_look(tmp_path: Path) -> None:
     run = EmbeddedServer(tmp_path / ".txbatch").start()
-    with choose_server(None, tmp_path / ".txbatch").onlooker() as onlooker:
+    with choose_server(None, tmp_path / ".txbatch").reader() as reader:
         with redis.Redis.from_url(run.url) as client:
             client.hset("{words}:txbatch:control", "committed", "7")
-        assert [each.committed for each in onlooker.topologies()] == ["7"]
+        assert [each.committed for each in reader.topologies()] == ["7"]
         run.close()
-        assert [each.committed for each in onlooker.topologies()] == ["7"], "what was committed is shown after the run"
+        assert [each.committed for each in reader.topologies()] == ["7"], "what was committed is shown after the run"

@@ -7,7 +7,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.waves.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.stage_context import Addressed, StageContext
 from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
@@ -45,7 +45,7 @@ class PlainSimEngine(WavesAtOnce):
     def __init__(self, plan: PlainPlan, executors: Executors, wait: Callable[[float], None]) -> None:
         self._plan, self._executors, self._wait = plan, executors, wait
         shipped: Any = SimpleNamespace(value=plan)
-        self._entry: StageEntry[PlainPlan] = StageEntry(shipped)
+        self._entry: StageContext[PlainPlan] = StageContext(shipped)
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         number, faults = wave.wave_id.number, self._executors.faults

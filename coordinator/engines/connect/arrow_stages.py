@@ -18,7 +18,7 @@ import pyarrow
 
 from coordinator.engines.spark.frame_jobs import HELD_BYTES
 from coordinator.engines.spark.worker_settling import settle_worker
-from coordinator.engines.waves.stage_entry import Addressed, StageFunction
+from coordinator.engines.waves.stage_context import Addressed, StageFunction
 from coordinator.topology.planning.plan import Plan
 
 COLUMNS = "partition int, frame binary"

@@ -16,7 +16,7 @@ from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import is_fair
 from coordinator.engines.spark.shipping import dumps
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.stage_context import StageContext
 from coordinator.engines.waves.wave import Wave
 from coordinator.engines.waves.wave_engine import PROCESSING, Run, WaveEngine
 from coordinator.engines.waves.worker_traceback import CrashStory
@@ -45,7 +45,7 @@ class ConnectEngine(WaveEngine):
     ) -> None:
         super().__init__(plan, redis_url, nonce, message_timeout_s)
         self._session = session
-        self._entry = StageEntry(PackedPlan(dumps(plan), nonce))
+        self._entry = StageContext(PackedPlan(dumps(plan), nonce))
         self._running: dict[str, int] = {}
         self._query_count = itertools.count(1)
         names = ("processing", "commit", "cancelling")

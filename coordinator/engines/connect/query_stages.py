@@ -15,7 +15,7 @@ from typing import Any
 
 from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStage, seeds
 from coordinator.engines.waves.stage import EmitterStage, MeetingStage, WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
+from coordinator.engines.waves.stage_context import StageContext, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 
@@ -39,7 +39,7 @@ class QueryStages:
         self._session, self._meeting_stage = session, plan.meeting_stage
         self._counts = [len(stage.partitions) for stage in plan.stages]
 
-    def first(self, entry: StageEntry[Plan], wave: WaveInput) -> Any:
+    def first(self, entry: StageContext[Plan], wave: WaveInput) -> Any:
         stage = EmitterStage.of(entry, wave)
         return self.seeded(stage, stage.partition_count, self._counts[1])
 

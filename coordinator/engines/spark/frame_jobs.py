@@ -24,7 +24,7 @@ from pyspark.serializers import BatchedSerializer, NoOpSerializer
 from coordinator.engines.spark.shipping import dumps
 from coordinator.engines.spark.spark_versions import load_records
 from coordinator.engines.spark.worker_settling import settle_worker
-from coordinator.engines.waves.stage_entry import Addressed, StageFunction
+from coordinator.engines.waves.stage_context import Addressed, StageFunction
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.waves.stage import EmitterStage, Reading, WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
+from coordinator.engines.waves.stage_context import StageContext, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 
@@ -29,7 +29,7 @@ class Intake(Protocol):
 
     has_task_partitions: bool
 
-    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def frames(self, jobs: FrameJobs, entry: StageContext[Plan], wave: WaveInput) -> Frames:
         """Returns the frames of every attempt of a wave, and a report on each attempt from every task of the spout.
 
         An attempt whose rows cannot be had fails when it runs, with the reason.
@@ -44,7 +44,7 @@ class EmitterIntake:
 
     has_task_partitions = True
 
-    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def frames(self, jobs: FrameJobs, entry: StageContext[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
         stage = EmitterStage.of(entry, wave)
         return Frames(jobs.seeds(stage.partition_count), (stage,))
@@ -80,7 +80,7 @@ class ShuffledStages:
         self.has_task_partitions = deployment.intake.has_task_partitions
         self._shuffles: list[Source] = []
 
-    def first(self, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def first(self, entry: StageContext[Plan], wave: WaveInput) -> Frames:
         return self._intake.frames(self._jobs, entry, wave)
 
     def seeded(self, stage: StageFunction, count: int) -> Frames:

@@ -15,7 +15,7 @@ from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import SparkLease, is_fair, is_in_process
 from coordinator.engines.spark.shuffled_stages import Intake, ShuffledStages, deploy
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.engines.waves.stage_entry import FrameFault, StageEntry
+from coordinator.engines.waves.stage_context import FrameFault, StageContext
 from coordinator.engines.waves.wave import Wave
 from coordinator.engines.waves.wave_engine import COMMIT, PROCESSING, Run, WaveEngine
 from coordinator.engines.waves.worker_traceback import CrashStory
@@ -94,7 +94,7 @@ class SparkEngine(WaveEngine):
 
     def _wave(self, given: WaveInput) -> Wave[Frames]:
         deployed = self._deployment
-        entry = StageEntry(deployed.shipped_plan, self.frame_fault)
+        entry = StageContext(deployed.shipped_plan, self.frame_fault)
         return Wave(self._plan, ShuffledStages(deployed), given, entry, deployed.reading)
 
     def _submit(self, phase: str, wave_id: int, attempts: Attempts, run: Run) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.stage_context import StageContext
 from coordinator.engines.waves.task_stages import Output, TaskRunner, TaskStages
 from coordinator.engines.waves.wave import Wave
 from coordinator.engines.waves.wave_engine import Run, WaveEngine
@@ -51,7 +51,7 @@ class ProcessEngine(WaveEngine):
 
     def __init__(self, plan: Plan, redis_url: str, nonce: str, message_timeout_s: float | None = None) -> None:
         super().__init__(plan.in_slots(1), redis_url, nonce, message_timeout_s)
-        self._entry: StageEntry[Plan] = StageEntry(LocalPlan(self._plan))
+        self._entry: StageContext[Plan] = StageContext(LocalPlan(self._plan))
         self._jobs: deque[Callable[[], Event | EngineError]] = deque()
 
     def _wave(self, given: WaveInput) -> Wave[list[Output]]:

@@ -26,7 +26,7 @@ from coordinator.engines.waves.stage import (
     WaveInput,
     wave_processed,
 )
-from coordinator.engines.waves.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.stage_context import Addressed, StageContext
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
@@ -131,11 +131,11 @@ class ShareStage:
         packed_shares: each partition unpacks its own.
     """
 
-    entry: StageEntry[Plan]
+    entry: StageContext[Plan]
     packed_shares: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, entry: StageEntry[Plan], shares: Iterable[Share]) -> ShareStage:
+    def of(cls, entry: StageContext[Plan], shares: Iterable[Share]) -> ShareStage:
         """Packs the shares of a wave (driver)."""
         return cls(entry, tuple(pickle.dumps(share, pickle.HIGHEST_PROTOCOL) for share in shares))
 

@@ -1,7 +1,7 @@
 """The stages of a transactional topology as they run on executors: callables, shipped with their plan and wave.
 
 Each takes the frames of one partition, runs the partition's tasks one after the other, and yields ``(partition of the
-next stage, frame)`` pairs. `stage_entry` has what they all do first.
+next stage, frame)`` pairs. `stage_context` has what they all do first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from coordinated_bolt.transport.frames import FrameKind, SealedFrame, open_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.waves.alarm import Alarm
-from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry, StageSlot
+from coordinator.engines.waves.stage_context import Addressed, Post, StageContext, StageSlot
 from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks, chained_to, report_chain
@@ -80,12 +80,12 @@ class EmitterStage:
             of the plan becomes as many partitions.
     """
 
-    entry: StageEntry[Plan]
+    entry: StageContext[Plan]
     wave: WaveInput
     deals: int = 1
 
     @classmethod
-    def of(cls, entry: StageEntry[Plan], wave: WaveInput) -> EmitterStage:
+    def of(cls, entry: StageContext[Plan], wave: WaveInput) -> EmitterStage:
         """Divides a wave into as many ranges as there are slots for (driver)."""
         plan = entry.plan.value
         idle = (plan.slots or 0) // len(plan.stages[0].partitions) if plan.has_independent_batches else 1
@@ -123,7 +123,7 @@ class EmitterStage:
 class ProcessingStage:
     """Stages 1..L: bolts of the processing phase, and the bolts chained to them."""
 
-    entry: StageEntry[Plan]
+    entry: StageContext[Plan]
     wave: WaveInput
     stage_index: int
 
@@ -184,7 +184,7 @@ class MeetingStage:
     groups of `early`, up to the first that it could not finish.
     """
 
-    entry: StageEntry[Plan]
+    entry: StageContext[Plan]
     wave: WaveInput
     early: EarlyCommit
 
@@ -256,7 +256,7 @@ class CommitStage:
         composed: whether each task composes the changes of its prefix into one write set.
     """
 
-    entry: StageEntry[Plan]
+    entry: StageContext[Plan]
     stage_index: int
     wave: tuple[TransactionAttempt, ...]
     attempts: tuple[TransactionAttempt, ...]

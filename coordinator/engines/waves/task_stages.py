@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from coordinator.engines.waves.stage import EmitterStage, WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
+from coordinator.engines.waves.stage_context import StageContext, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 
@@ -43,7 +43,7 @@ class TaskStages:
     def __init__(self, plan: Plan, tasks: TaskRunner) -> None:
         self._plan, self._tasks = plan, tasks
 
-    def first(self, entry: StageEntry[Plan], wave: WaveInput) -> list[Output]:
+    def first(self, entry: StageContext[Plan], wave: WaveInput) -> list[Output]:
         return self.run([], EmitterStage.of(entry, wave), 0)
 
     def seeded(self, stage: StageFunction, count: int) -> list[Output]:

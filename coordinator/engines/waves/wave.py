@@ -26,7 +26,7 @@ from coordinator.engines.waves.stage import (
     reports_among,
     wave_processed,
 )
-from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
+from coordinator.engines.waves.stage_context import StageContext, StageFunction
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
@@ -60,7 +60,7 @@ class WaveStages(Protocol[RowsT]):
     keeps: bool
     has_task_partitions: bool
 
-    def first(self, entry: StageEntry[Plan], wave: WaveInput) -> RowsT:
+    def first(self, entry: StageContext[Plan], wave: WaveInput) -> RowsT:
         """Returns the rows that the spout sends: the frames of every attempt, and a report of each of its tasks."""
 
     def seeded(self, stage: StageFunction, count: int) -> RowsT:
@@ -97,7 +97,7 @@ class Wave(Generic[RowsT]):
     """
 
     def __init__(
-        self, plan: Plan, stages: WaveStages[RowsT], wave_input: WaveInput, entry: StageEntry[Plan], reading: Reading
+        self, plan: Plan, stages: WaveStages[RowsT], wave_input: WaveInput, entry: StageContext[Plan], reading: Reading
     ) -> None:
         self._plan, self._stages, self._input = plan, stages, wave_input
         self._entry, self._reading = entry, reading
@@ -146,7 +146,7 @@ class Wave(Generic[RowsT]):
         """Deletes everything that the wave keeps; no part of it can be run again."""
         self._stages.release()
 
-    def _rows_of_meeting_stage(self, entry: StageEntry[Plan]) -> Steps[RowsT]:
+    def _rows_of_meeting_stage(self, entry: StageContext[Plan]) -> Steps[RowsT]:
         """Returns the rows that the meeting stage reads: those that job 1 has kept, or else computed again."""
         if self._kept is not None:
             return self._kept

@@ -146,9 +146,9 @@ def examine_other_readers(server: ServerChoice, topology: Topology) -> Iterator[
     if not destruction or not places:
         return
     try:
-        with server.onlooker() as onlooker:
-            ids = [each.topology_id for each in onlooker.topologies() if each.topology_id != topology.topology_id]
-            others = [seen for each in ids if (seen := onlooker.overview(each, with_samples=False)) is not None]
+        with server.reader() as reader:
+            ids = [each.topology_id for each in reader.topologies() if each.topology_id != topology.topology_id]
+            others = [seen for each in ids if (seen := reader.overview(each, with_samples=False)) is not None]
     except TransactionError:
         return  # the check of the server reports it, or there is no server yet
     for other in others:

@@ -32,7 +32,7 @@ from state.errors import StateError, StateUnreachableError, TopologyError
 from state.printable import message_of
 from state.records.topology_overview import TopologyOverview
 from state.records.transaction_story import StoryChoice
-from state.redis_admin.onlooker import Onlooker
+from state.redis_admin.topology_reader import TopologyReader
 
 FOLDER = Path(__file__).parent
 PART_HEADER = "X-Txbatch-Part"
@@ -54,13 +54,13 @@ class Pages:
 
     def __init__(
         self,
-        onlooker: Onlooker,
+        reader: TopologyReader,
         *,
         clock: Callable[[], float],
         zone: tzinfo = UTC,
         hide: Callable[[str], str] = str,
     ) -> None:
-        self._onlooker, self._clock, self._zone, self._hide = onlooker, clock, zone, hide
+        self._reader, self._clock, self._zone, self._hide = reader, clock, zone, hide
         self._rates = FlowRates()
         self._mutex = threading.Lock()
         loader = FileSystemLoader(FOLDER / "templates")
@@ -70,7 +70,7 @@ class Pages:
 
     def topologies(self, request: Request) -> Response:
         with self._mutex:
-            view = topologies_view(self._onlooker.topologies(), self._now())
+            view = topologies_view(self._reader.topologies(), self._now())
         return self._page(request, "topologies.html", view=view)
 
     def topology(self, request: Request) -> Response:
@@ -84,7 +84,7 @@ class Pages:
         choice, before = _choice(request), _number(request, "before")
 
         def view(seen: TopologyOverview) -> TransactionsView | None:
-            page, now = self._onlooker.transactions(seen.topology_id, before=before, choice=choice), self._now()
+            page, now = self._reader.transactions(seen.topology_id, before=before, choice=choice), self._now()
             if page is None:
                 return None
             return transactions_view(heading_of(seen, now), page, choice=choice, before=before, clock=now)
@@ -97,7 +97,7 @@ class Pages:
             raise HTTPException(404, "transactions are numbered from 1")
 
         def view(seen: TopologyOverview) -> TransactionView | None:
-            known, now = self._onlooker.transaction(seen.topology_id, txid), self._now()
+            known, now = self._reader.transaction(seen.topology_id, txid), self._now()
             return None if known is None else transaction_view(heading_of(seen, now), known, now)
 
         return self._about(request, "transaction.html", view)
@@ -112,14 +112,14 @@ class Pages:
         offset = _number(request, "from") or 0
 
         def view(seen: TopologyOverview) -> LettersView:
-            found = self._onlooker.letters(seen.topology_id, offset=offset, limit=PAGE)
+            found = self._reader.letters(seen.topology_id, offset=offset, limit=PAGE)
             return letters_view(heading_of(seen, self._now()), found)
 
         return self._about(request, "letters.html", view)
 
     def quarantine(self, request: Request) -> Response:
         def view(seen: TopologyOverview) -> QuarantineView:
-            found, now = self._onlooker.quarantined(seen.topology_id), self._now()
+            found, now = self._reader.quarantined(seen.topology_id), self._now()
             return quarantine_view(heading_of(seen, now), found, now)
 
         return self._about(request, "quarantine.html", view)
@@ -147,7 +147,7 @@ class Pages:
     ) -> Response:
         topology_id = request.path_params["topology_id"]
         with self._mutex:
-            seen = self._onlooker.overview(topology_id, with_samples=with_samples)
+            seen = self._reader.overview(topology_id, with_samples=with_samples)
             view = None if seen is None else view_of(seen)
         if view is None:
             raise HTTPException(404, f"topology {topology_id!r} is not stored on this server")
@@ -157,7 +157,7 @@ class Pages:
         text = self._templates.get_template(template).render(
             layout="part.html" if PART_HEADER in request.headers else "page.html",
             path=lambda name, **parameters: request.url_for(name, **parameters).path,
-            server=self._hide(self._onlooker.server),
+            server=self._hide(self._reader.server),
             zone=self._now().zone_name,
             poll_ms=POLL_MS,
             **shown,

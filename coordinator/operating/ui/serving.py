@@ -12,16 +12,16 @@ from types import FrameType
 from coordinator.operating.ui.dashboard import Pages, dashboard
 from coordinator.serving.guard import names_of
 from coordinator.serving.http_server import listening, server_of, url_of
-from state.redis_admin.onlooker import Onlooker
+from state.redis_admin.topology_reader import TopologyReader
 
 
 def serve(
-    onlooker: Onlooker, *, host: str, port: int, hide: Callable[[str], str], started: Callable[[str], None]
+    reader: TopologyReader, *, host: str, port: int, hide: Callable[[str], str], started: Callable[[str], None]
 ) -> None:
-    """Serves until Ctrl-C or SIGTERM; called by ``txbatch ui``, which closes the onlooker.
+    """Serves until Ctrl-C or SIGTERM; called by ``txbatch ui``, which closes the reader.
 
     Args:
-        onlooker: reads from the server.
+        reader: reads from the server.
         host: address to listen on.
         port: port to listen on; 0 takes a free one.
         hide: removes secrets from a text.
@@ -32,7 +32,7 @@ def serve(
     """
     zone = datetime.now().astimezone().tzinfo
     assert zone is not None
-    app = dashboard(Pages(onlooker, clock=time, zone=zone, hide=hide), names=names_of(host))
+    app = dashboard(Pages(reader, clock=time, zone=zone, hide=hide), names=names_of(host))
     with listening("the dashboard", host, port) as listener, ended_by_signals():
         started(url_of(host, listener))
         server_of(app).run(sockets=[listener])

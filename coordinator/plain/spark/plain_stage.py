@@ -1,7 +1,7 @@
 """Runs the bolts of one level of a wave on executors, and reads their reports on the driver.
 
-`stage_entry` has the beginning of a task. Random draws are seeded by wave and task: a task that is computed again does
-the same again. A bolt's memory lasts for one wave, as its task does.
+`stage_context` has the beginning of a task. Random draws are seeded by wave and task: a task that is computed again
+does the same again. A bolt's memory lasts for one wave, as its task does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.waves.alarm import Alarm
-from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry
+from coordinator.engines.waves.stage_context import Addressed, Post, StageContext
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.tasks.bolt_chain import BoltChain, ChainTask
@@ -36,7 +36,7 @@ from state.codec import CodecError, digest64, pack, unpack
 class BoltStage:
     """Bolt tasks of one level and the tasks chained to them: each prepares, executes its tuples, and cleans up."""
 
-    entry: StageEntry[PlainPlan]
+    entry: StageContext[PlainPlan]
     wave_id: WaveId
     stage_index: int
 

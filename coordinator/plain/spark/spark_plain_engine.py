@@ -16,7 +16,7 @@ from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, sett
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import SparkLease, is_in_process
 from coordinator.engines.waves.alarm import Deadline
-from coordinator.engines.waves.stage_entry import Addressed, StageEntry
+from coordinator.engines.waves.stage_context import Addressed, StageContext
 from coordinator.engines.waves.worker_traceback import CrashStory
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
@@ -157,7 +157,7 @@ class SparkPlainEngine:
         deadline = None if timeout_s is None else Deadline(time.time(), timeout_s, "a wave's limit")
         if not plan.stages:
             return wave_drained((), wave)
-        entry = StageEntry(self._shipped_plan, deadline=deadline)
+        entry = StageContext(self._shipped_plan, deadline=deadline)
         parts = emitted_parts(plan, wave)  # already in the partitions of stage 0, so nothing is shuffled for it
         emitted = Source.of(self._context.parallelize(parts, len(parts)))
         frames = Frames(emitted, (SpoutEnd(BoltStage(entry, wave.wave_id, 0)),))

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from coordinator.engines.waves.stage import CommitStage, MeetingStage, Reading, WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry, StageFunction
+from coordinator.engines.waves.stage_context import StageContext, StageFunction
 from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.engines.waves.wave import Steps, Wave
 from coordinator.spouts.batch import Batch
@@ -124,7 +124,7 @@ class SimEngine:
     ) -> None:
         self._plan = plan
         shipped: Any = SimpleNamespace(value=plan)
-        self._entry: StageEntry[Plan] = StageEntry(shipped)
+        self._entry: StageContext[Plan] = StageContext(shipped)
         self._timeline, self._faults, self._random = timeline, faults, random
         self._executors = Executors(faults, random)
         self._reading = reading

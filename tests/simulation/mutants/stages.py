@@ -26,7 +26,7 @@ MUTANTS = (
         "frames-unsorted-by-stage",
         "A stage executes frames in the order in which it fetched them.",
         Patch(
-            "coordinator/engines/waves/stage_entry.py",
+            "coordinator/engines/waves/stage_context.py",
             "        return {task: sorted(frames) for task, frames in own.items()}",
             "        return {task: list(frames) for task, frames in own.items()}",
         ),
@@ -95,7 +95,7 @@ MUTANTS = (
         "half-a-retry-sent",
         "What a task had sent before it was retried is sent once more with the retry.",
         Patch(
-            "coordinator/engines/waves/stage_entry.py",
+            "coordinator/engines/waves/stage_context.py",
             "        held, self._held = self._held, []\n        return held",
             "        held = list(self._held)\n        return held",
         ),

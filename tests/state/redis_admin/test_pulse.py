@@ -6,8 +6,8 @@ import pytest
 
 from state.errors import StateRefusedError
 from state.records.run_pulse import PulseSample, RunFigures, RunIdentity, RunState, to_json
-from state.redis_admin.onlooker import Onlooker
 from state.redis_admin.pulse import PulseSender, read_pulse
+from state.redis_admin.topology_reader import TopologyReader
 from state.redis_client.connection import RedisConnection
 from tests.support.stores.admin import admin_of
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unchanged
@@ -56,11 +56,11 @@ def test_a_key_of_another_type_counts_as_not_told(store, client, key) -> None:
     """It is for people, and no decision depends on it: whoever wrote it keeps no run or reader from anything else."""
     store.commit(commit_of(counts(a=1)))
     client.set(key, "theirs")
-    onlooker = Onlooker(RedisConnection(client, "memory", timeout_s=1.0))
+    reader = TopologyReader(RedisConnection(client, "memory", timeout_s=1.0))
     assert pulse_of(store) is None
     assert pulse_of(store, with_samples=True) is None
-    assert [each.fault for each in onlooker.topologies()] == [""]
-    overview, known, page = onlooker.overview("wc"), onlooker.transaction("wc", 1), onlooker.transactions("wc")
+    assert [each.fault for each in reader.topologies()] == [""]
+    overview, known, page = reader.overview("wc"), reader.transaction("wc", 1), reader.transactions("wc")
     assert overview is not None
     assert known is not None
     assert page is not None
@@ -132,7 +132,7 @@ class TestList:
         sender.send(NOW | {"run": to_json(RunIdentity(fence=sender.fence))})
         acquire(second)
         client.hset("{other}:control", "committed", "5")
-        found = Onlooker(first._connection).topologies()
+        found = TopologyReader(first._connection).topologies()
         assert [(each.topology_id, each.committed, each.is_dropping) for each in found] == [
             ("a-1", "0", False),
             ("b.2", "1", False),
@@ -145,7 +145,7 @@ class TestList:
     def test_one_that_cannot_be_read_does_not_hide_the_others(self, store, client) -> None:
         client.set("{broken}:txbatch:control", "x")
         client.hset("{a b}:txbatch:control", "committed", "5")
-        found = {each.topology_id: each.fault for each in Onlooker(store._connection).topologies()}
+        found = {each.topology_id: each.fault for each in TopologyReader(store._connection).topologies()}
         assert found.keys() == {"wc", "broken", "a b"}
         assert not found["wc"]
         assert "wrong kind of value" in found["broken"]

@@ -10,7 +10,7 @@ from redis import exceptions
 from redis._parsers.base import BaseParser
 
 from state.errors import StateRefusedError, StateUnreachableError, TopologyError
-from state.redis_admin.onlooker import onlooker_at
+from state.redis_admin.topology_reader import reader_at
 from state.redis_client.address import places_of
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.redis_errors import Remedy
@@ -158,13 +158,13 @@ def test_every_topology_of_a_cluster_is_listed_wherever_it_is(cluster):
         owner_on(cluster.url, each).close()
     owners = {cluster.owner(f"{{{each}}}:x").port for each in ids}
     assert len(owners) == 3
-    onlooker = onlooker_at(cluster.url)
-    listed = onlooker.topologies()
+    reader = reader_at(cluster.url)
+    listed = reader.topologies()
     assert [each.topology_id for each in listed] == ids
     assert not any(each.fault for each in listed)
     for each in ids:
-        assert onlooker.overview(each) is not None
-    onlooker.close()
+        assert reader.overview(each) is not None
+    reader.close()
 
 
 @pytest.mark.redis

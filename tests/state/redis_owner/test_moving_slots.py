@@ -18,7 +18,7 @@ from state.errors import StateRefusedError, StateUnreachableError
 from state.kinds.state_family import PartType
 from state.records.declared_states import DescribedState
 from state.records.stored_records import StoredPiece
-from state.redis_admin.all_records import Sought
+from state.redis_admin.all_records import KeysToRead
 from state.redis_admin.topology import RedisTopology
 from state.redis_admin.whole_replies import READ_COMMANDS
 from state.redis_client.connection import pairs_of
@@ -87,7 +87,7 @@ def moving(cluster: ClusteredServers, topology_id: str) -> Iterator[None]:
 def looks(topology: RedisTopology) -> list[Callable[[], Any]]:
     """Everything that looks for keys."""
     parts = DescribedState("x", V, STR, STR, part_type=PartType.STR)
-    records, never = topology.records(), Sought(("",), {}, [parts])
+    records, never = topology.records(), KeysToRead(("",), {}, [parts])
     return [
         lambda: records.names_of(parts),
         lambda: list(records.stored_keys()),

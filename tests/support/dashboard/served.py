@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import uvicorn
 
 from coordinator.operating.ui.dashboard import Pages, dashboard
-from state.redis_admin.onlooker import ANSWER_TIMEOUT_S
+from state.redis_admin.topology_reader import ANSWER_TIMEOUT_S
 from state.redis_client.connection import connect
-from tests.support.dashboard.opened import AT, onlooker_of
+from tests.support.dashboard.opened import AT, reader_of
 
 
 class Served:
@@ -38,8 +38,8 @@ class Served:
         """Listens and answers."""
         if self._listener.fileno() < 0:
             self._listener = socket.create_server(("127.0.0.1", self.port))
-        onlooker = onlooker_of(connect(self._redis_url, socket_timeout_s=ANSWER_TIMEOUT_S))
-        app = dashboard(Pages(onlooker, clock=lambda: AT))
+        reader = reader_of(connect(self._redis_url, socket_timeout_s=ANSWER_TIMEOUT_S))
+        app = dashboard(Pages(reader, clock=lambda: AT))
         config = uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator import RunOptions, Topology
 from coordinator.engines.waves.stage import Reading, WaveInput
-from coordinator.engines.waves.stage_entry import FrameFault, StageEntry
+from coordinator.engines.waves.stage_context import FrameFault, StageContext
 from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.engines.waves.wave import Wave, at_once
 from coordinator.spouts.batch import Batch
@@ -48,7 +48,7 @@ class InProcessEngine:
         self._reading = Reading("", nonce)
         self._plan = plan
         shipped: Any = SimpleNamespace(value=plan)
-        self._entry: StageEntry[Plan] = StageEntry(shipped, frame_fault)
+        self._entry: StageContext[Plan] = StageContext(shipped, frame_fault)
         self._executors = Executors(FaultPlan(None, {}), random)
         self._events: deque[Event] = deque()
         self._waves: dict[int, Wave[list[Output]]] = {}

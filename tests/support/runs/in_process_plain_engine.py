@@ -7,7 +7,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.waves.stage_entry import Addressed, FrameFault, StageEntry
+from coordinator.engines.waves.stage_context import Addressed, FrameFault, StageContext
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.spark.plain_stage import BoltStage, wave_drained
@@ -43,7 +43,7 @@ class InProcessPlainEngine(WavesAtOnce):
     ) -> None:
         self._plan = plan
         shipped: Any = SimpleNamespace(value=plan)
-        self.entry: StageEntry[PlainPlan] = StageEntry(shipped, frame_fault)
+        self.entry: StageContext[PlainPlan] = StageContext(shipped, frame_fault)
         self._random = random
         self._crash_fault = crash_fault
         self.waves: list[PlainWave] = []

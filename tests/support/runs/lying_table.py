@@ -10,7 +10,7 @@ from typing import Any
 
 from coordinator.engines.spark.intake.row_intake import Role, RowIntake, RowStage
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.stage_context import StageContext
 from coordinator.engines.waves.task_stages import Output, TaskStages
 from coordinator.sources.data_frame_batches import Catalogue, Unit
 from coordinator.testing.simulated.executors import Executors
@@ -96,7 +96,7 @@ class TableStages(TaskStages):
         expected = (lambda metadata: Unit.from_plain(metadata, "").row_count) if is_exact else None
         self._intake = RowIntake(("value",), lambda metadata: None, expected)  # type: ignore[arg-type, return-value]
 
-    def first(self, entry: StageEntry[Plan], wave: WaveInput) -> list[Output]:
+    def first(self, entry: StageContext[Plan], wave: WaveInput) -> list[Output]:
         tasks = self._plan.chain.stages[0].tasks
         roles, partitions = [], []
         for index, batch in enumerate(wave.batches):

@@ -10,7 +10,7 @@ from typing import Any
 import redis
 
 from coordinator.engines.spark.spark_engine import SparkEngine
-from coordinator.engines.waves.stage_entry import FrameFault
+from coordinator.engines.waves.stage_context import FrameFault
 from coordinator.run import run
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator

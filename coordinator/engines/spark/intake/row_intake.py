@@ -15,7 +15,7 @@ from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.spark.intake.row_values import Convert, Shape, counted_from_1970, row_converter, shape_of
 from coordinator.engines.waves.alarm import alarm_for
 from coordinator.engines.waves.stage import WaveInput
-from coordinator.engines.waves.stage_entry import Addressed, Post, StageEntry
+from coordinator.engines.waves.stage_context import Addressed, Post, StageContext
 from coordinator.spouts.partition_cut import UNCHAINED, partition_scope
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, chained_to, report_chain
@@ -110,7 +110,7 @@ class RowStage:
         is_tallied: whether rows end with their hash, and are counted and added up.
     """
 
-    entry: StageEntry[Plan]
+    entry: StageContext[Plan]
     wave: WaveInput
     roles: tuple[tuple[Role, ...], ...]
     is_tallied: bool = False
@@ -163,7 +163,7 @@ class RowIntake:
         self._frame_of = frame_of
         self._expected = expected
 
-    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def frames(self, jobs: FrameJobs, entry: StageContext[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
         tasks = entry.plan.value.chain.stages[0].tasks
         is_tallied = self._expected is not None

@@ -29,7 +29,7 @@ from state.redis_admin.topology import RedisTopology
 
 LOOK_EVERY_S = 1.0
 LINE_EVERY_S = 5.0
-STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bold", Standing.UNTOLD: "yellow"}
+STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bold", Standing.UNKNOWN: "yellow"}
 
 
 STORED = (

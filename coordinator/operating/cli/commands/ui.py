@@ -38,10 +38,10 @@ def ui(
     if not guard.is_loopback(host):
         say(EXPOSED.format(host=host), to=sys.stderr, flush=True)
     hide = partial(without, typed.secrets())
-    with server.onlooker() as onlooker:
-        onlooker.topologies()  # what is wrong with the server is said here, not in the browser
+    with server.reader() as reader:
+        reader.topologies()  # what is wrong with the server is said here, not in the browser
         started = partial(_started, str(server), as_json=as_json)
-        serving.serve(onlooker, host=host, port=port, hide=hide, started=started)
+        serving.serve(reader, host=host, port=port, hide=hide, started=started)
 
 
 def _imported(name: str) -> Any:

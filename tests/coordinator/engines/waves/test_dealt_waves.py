@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.engines.waves.process_engine import LocalPlan
 from coordinator.engines.waves.stage import EmitterStage, WaveInput
-from coordinator.engines.waves.stage_entry import StageEntry
+from coordinator.engines.waves.stage_context import StageContext
 from coordinator.spouts.batch import Batch
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
@@ -22,7 +22,7 @@ def one_each(slots: int | None, *, spout_tasks: int = 1, spout: object = None) -
 
 def emitting(made: Plan, count: int) -> EmitterStage:
     batches = tuple(Batch(TransactionAttempt(txid, txid), pack(None)) for txid in range(1, count + 1))
-    return EmitterStage.of(StageEntry(LocalPlan(made)), WaveInput(1, batches))
+    return EmitterStage.of(StageContext(LocalPlan(made)), WaveInput(1, batches))
 
 
 @pytest.mark.parametrize("slots", [None, 1, 2, 3, 7])

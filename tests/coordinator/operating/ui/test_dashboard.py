@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from coordinator.operating.ui.dashboard import PART_HEADER
 from coordinator.serving.guard import HEADERS
 from coordinator.serving.http_server import server_of
-from state.redis_admin.onlooker import Onlooker
+from state.redis_admin.topology_reader import TopologyReader
 from tests.conftest import Backend
 from tests.support.dashboard.opened import opened
 from tests.support.dashboard.stored import FIGURES, MARKUP, NOW, failed_story, store_all, store_topology, story
@@ -253,10 +253,10 @@ def test_a_server_that_is_away_is_said_and_shown_again_when_it_is_back(client: f
 
 
 def test_an_error_of_our_own_is_answered_with_the_headers_too(client: fakeredis.FakeRedis, monkeypatch) -> None:
-    def broken(_self: Onlooker) -> None:
+    def broken(_self: TopologyReader) -> None:
         raise ZeroDivisionError("a bug, with a secret in its text")
 
-    monkeypatch.setattr(Onlooker, "topologies", broken)
+    monkeypatch.setattr(TopologyReader, "topologies", broken)
     app = opened(client).app
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as browser:
         answer = browser.get("/")

@@ -46,7 +46,7 @@ CONTROL_PATTERN = "{*}:txbatch:control"
 _CONTROL = re.compile(r"\{([^{}]*)\}:txbatch:control", re.DOTALL)
 
 
-class Onlooker:
+class TopologyReader:
     """Reads from one server; used by one thread at a time.
 
     Every call raises StateRefusedError if the server refuses a command, StateUnreachableError without an answer in
@@ -224,10 +224,10 @@ class Onlooker:
         return measure_durability(self._connection, info)
 
 
-def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlooker:
-    """Returns an onlooker of the server at this address, not connected yet; `revive` starts an ended private server."""
+def reader_at(url: str, *, revive: Callable[[], None] | None = None) -> TopologyReader:
+    """Returns a reader of the server at this address, not connected yet; `revive` starts an ended private server."""
     client = connect(url, socket_timeout_s=ANSWER_TIMEOUT_S)
-    return Onlooker(RedisConnection(client, redact(url), timeout_s=RETRY_S, revive=revive))
+    return TopologyReader(RedisConnection(client, redact(url), timeout_s=RETRY_S, revive=revive))
 
 
 def _of_sources(metadata: Mapping[str, Any]) -> dict[str, Any]:

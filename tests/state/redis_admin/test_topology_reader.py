@@ -11,10 +11,10 @@ from state.records.run_pulse import Standing
 from state.records.topology_overview import TopologyOverview, TransactionPage
 from state.records.transaction_history import RECEIPTS_KEPT
 from state.records.transaction_story import LOWER_FAILED, StoryChoice
-from state.redis_admin.onlooker import Onlooker, onlooker_at
+from state.redis_admin.topology_reader import TopologyReader, reader_at
 from state.redis_owner.store import RedisStore
 from tests.conftest import Backend
-from tests.support.dashboard.opened import AT, onlooker_of
+from tests.support.dashboard.opened import AT, reader_of
 from tests.support.dashboard.stored import RUN, failed_story, samples, store_topology, story
 from tests.support.stores.builders import attempt, commit_of, counts, dump, owner_on
 
@@ -27,21 +27,21 @@ def client(backend: Backend):
 
 
 @pytest.fixture
-def looking(client) -> Onlooker:
-    return onlooker_of(client)
+def looking(client) -> TopologyReader:
+    return reader_of(client)
 
 
-def page_of(looking: Onlooker, **asked) -> TransactionPage:
+def page_of(looking: TopologyReader, **asked) -> TransactionPage:
     page = looking.transactions("words", **asked)
     assert page is not None
     return page
 
 
-def txids(looking: Onlooker, **asked) -> list[int]:
+def txids(looking: TopologyReader, **asked) -> list[int]:
     return [row.txid for row in page_of(looking, **asked).rows]
 
 
-def seen_by(looking: Onlooker) -> TopologyOverview:
+def seen_by(looking: TopologyReader) -> TopologyOverview:
     seen = looking.overview("words")
     assert seen is not None
     return seen
@@ -64,7 +64,7 @@ class TestOverview:
         client.hset(Keys("words").control, "fence", "2:cd")
         seen = seen_by(looking)
         assert seen.pulse is None
-        assert seen.standing is Standing.UNTOLD
+        assert seen.standing is Standing.UNKNOWN
 
     def test_what_is_not_stored_is_none(self, looking) -> None:
         assert looking.overview("words") is None
@@ -161,7 +161,7 @@ class TestOnARealServer:
         store_topology(owner, "told", stories={42: story(42)}, history=range(1, 43), letters=2, quarantined=1)
         before = dump(owner)
         owner.execute_command(*READER)
-        looking = onlooker_of(redis_backend.client(username="reader", password="none"))
+        looking = reader_of(redis_backend.client(username="reader", password="none"))
         for topology_id in ("words", "told"):
             assert looking.overview(topology_id) is not None
             assert looking.transactions(topology_id, choice=StoryChoice.FAILED) is not None
@@ -174,7 +174,7 @@ class TestOnARealServer:
 
 
 def test_a_server_that_is_away_is_said_at_once() -> None:
-    looking = onlooker_at("redis://127.0.0.1:1/0")
+    looking = reader_at("redis://127.0.0.1:1/0")
     with pytest.raises(StateUnreachableError, match="did not answer"):
         looking.topologies()
 

@@ -36,7 +36,7 @@ class Shipped(Protocol[ValueT_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class StageEntry(Generic[PlanT]):
+class StageContext(Generic[PlanT]):
     """The values that each stage of one job is shipped with, so that its tasks can begin.
 
     Attributes:
@@ -67,7 +67,7 @@ class StageSlot(Generic[PlanT]):
     plan: PlanT
     tasks: tuple[int, ...]
     routes: Mapping[int, int]
-    entry: StageEntry[PlanT]
+    entry: StageContext[PlanT]
 
     def read(
         self, records: Iterable[Addressed], *, wave: Sequence[TransactionAttempt] = (), carries: bool = True
