@@ -117,6 +117,7 @@ def test_what_only_an_extra_brings_is_not_there(environment: Environment, tmp_pa
         assert environment.run(tmp_path, "python", "-c", f"import {module}").returncode == 1, module
 
 
+@pytest.mark.nightly
 def test_a_project_installs_next_to_the_wheel_and_passes_its_tests(environment: Environment, project: Path) -> None:
     environment.install("--no-build-isolation", "--editable", str(project))
 

@@ -69,6 +69,7 @@ def pages(built: Path) -> dict[str, Links]:
     return {path.relative_to(built).as_posix(): Links(path) for path in sorted(built.rglob("*.html"))}
 
 
+@pytest.mark.nightly
 def test_nothing_is_loaded_from_another_host(built: Path, pages: dict[str, Links]) -> None:
     assert [(page, url) for page, has in pages.items() for url in has.loaded if ELSEWHERE.match(url)] == []
     styles = [path.read_text(encoding="utf-8") for path in built.rglob("*.css")]

@@ -26,6 +26,7 @@ def consumed(address):
 
 
 @pytest.mark.kafka
+@pytest.mark.nightly
 def test_views_are_those_that_a_plain_consumer_counts(broker):
     make_data(broker.address, TOPIC, MESSAGES, partitions=2)
     with LocalCluster(seed=3) as cluster:

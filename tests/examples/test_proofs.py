@@ -39,7 +39,7 @@ QUICK = ("ledger", "word_count")
 """One that reads and one that only writes; the others are proved every night."""
 
 
-@pytest.mark.often("word_count")
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in EXAMPLES]
 )

@@ -57,7 +57,7 @@ def test_both_forms_of_a_job_leave_the_same(name: str, tasks: int, group: int, t
     assert bool(found[1]) is (name == "ledger")
 
 
-@pytest.mark.often("word_count", "ledger")
+@pytest.mark.often("ledger")
 @pytest.mark.parametrize("name", JOBS)
 def test_the_short_form_is_proved_and_the_shorter_one(name: str, tmp_path: Path) -> None:
     module, make_data, pattern, count = JOBS[name]

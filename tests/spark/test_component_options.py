@@ -73,6 +73,7 @@ def test_a_basic_bolt_with_its_own_tasks_and_configuration_is_watched_and_measur
 
 
 @pytest.mark.parametrize("early_commit", [True, False])
+@pytest.mark.often("False")
 def test_committers_are_timed_in_whichever_job_they_run(cluster, early_commit):
     statistics = cluster.run(numbers_topology(TRANSACTIONS), early_commit=early_commit)
     store = statistics.components["store"].work

@@ -54,6 +54,7 @@ def session(cluster):
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, pytest.param(3, marks=pytest.mark.nightly)])
+@pytest.mark.often("2")
 def test_every_row_of_a_table_is_read_once_by_ranges_of_a_column(cluster, session, parallelism):
     frame = session.range(0, 1000, 1, 5)
     found = cluster.run(topology(frame, ["id"], ColumnRanges("id", 128), parallelism=parallelism))
@@ -103,6 +104,7 @@ def test_as_many_rows_below_the_position_with_other_keys_are_named(cluster, sess
 
 
 @pytest.mark.parametrize("early_commit", [True, False])
+@pytest.mark.often("False")
 def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, early_commit):
     path, marker = cluster.notes / "table", cluster.notes / "rewritten"
     session.range(0, 100, 1, 1).write.parquet(str(path))
@@ -150,6 +152,7 @@ def test_a_frame_that_cannot_be_cut_so_is_refused_by_name(cluster, session, colu
         cluster.run(topology(lambda _: frame, ["n"], cut))
 
 
+@pytest.mark.nightly
 def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_next_run(cluster, session):
     path = cluster.notes / "in files"
     path.mkdir()

@@ -24,7 +24,7 @@ def letters_of(cluster, topology_id: str) -> list[DeadLetter]:
         return list(looked_at.dead_letters.all())
 
 
-@pytest.mark.often("two levels-one job-spark", "two levels-one job-local", "two levels-two jobs-local")
+@pytest.mark.often("two levels-one job-local", "two levels-two jobs-local")
 @pytest.mark.parametrize("adds", [AddBlindly(), AddReading()], ids=["one job", "two jobs"])
 @pytest.mark.parametrize(
     "below", [pytest.param(False, marks=pytest.mark.nightly), True], ids=["one level", "two levels"]

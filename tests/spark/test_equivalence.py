@@ -48,7 +48,7 @@ def examples_over(folder):
     yield top_k.topology(f"{folder}/orders.csv", rows_per_batch=9)
 
 
-@pytest.mark.often("1")
+@pytest.mark.often("2")
 @pytest.mark.parametrize("tasks", [1, 2, 3])
 def test_the_local_engine_commits_what_spark_commits(cluster, tasks):
     for topology in (with_tasks(example, tasks) for example in examples_over(cluster.notes)):

@@ -206,6 +206,7 @@ def test_a_query_that_adds_up_by_itself_goes_through_the_bridge_too(clicks, sink
     assert clicks.cluster.hash("{totals}:totals") == clicks.counted
 
 
+@pytest.mark.nightly
 def test_values_arrive_as_plain_python_with_timestamps_in_utc(cluster, sinks):
     seen = cluster.notes / "seen"
 

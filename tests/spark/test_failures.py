@@ -144,7 +144,7 @@ def test_a_worker_that_is_killed_in_a_commit_job_has_it_done_again(cluster, capl
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
-@pytest.mark.often("commit-two jobs")
+@pytest.mark.nightly
 @in_both_modes
 @pytest.mark.parametrize(
     "bolts",
@@ -213,7 +213,7 @@ def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid_and_line_though_spa
     assert cluster_that_retries.hash("{numbers}:counts") == only_lower_ones(2)
 
 
-@pytest.mark.often("two jobs")
+@pytest.mark.nightly
 @in_both_modes
 @pytest.mark.timeout(90)
 def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog, early_commit):
@@ -226,6 +226,7 @@ def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
 
 
+@pytest.mark.nightly
 def test_an_application_that_is_stopped_under_a_run_is_told(contexts, redis_backend):
     context = contexts.open(spark__app__name="stopped")
 

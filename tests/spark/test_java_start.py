@@ -76,6 +76,7 @@ def test_an_error_of_java_before_spark_begins_reaches_the_user():
     assert "Could not reserve enough space" in line
 
 
+@pytest.mark.nightly
 def test_an_error_of_spark_while_it_begins_reaches_the_user():
     (line,) = said("local[x]")
 

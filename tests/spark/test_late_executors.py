@@ -96,6 +96,7 @@ def test_messages_of_a_plain_topology_that_waited_for_executors_are_not_failed(c
     assert sorted(Feed.told) == [("ack", 0), ("ack", 1), ("ack", 2)]
 
 
+@pytest.mark.nightly
 def test_a_run_that_gets_no_executor_ends_and_says_so(cluster, occupied):
     with pytest.raises(EngineError, match="the cluster gives the run no executor, or all of them are busy"):
         cluster.run(numbers_topology(4), executors_timeout_s=TIMEOUT_S)

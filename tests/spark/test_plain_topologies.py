@@ -232,6 +232,7 @@ def test_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(context, 
 
 
 @pytest.mark.case(id="G6")
+@pytest.mark.nightly
 def test_one_side_of_a_join_that_is_missing_fails_the_other(context):
     builder = builder_of(range(4), replays=False)
     builder.set_bolt("left", Identity()).shuffle_grouping("feed")
@@ -256,6 +257,7 @@ def test_a_tuple_anchored_twice_on_the_same_one_is_acked_once(context, feeds):
     assert (acked(), failed()) == (list(range(feeds)), [])
 
 
+@pytest.mark.nightly
 def test_ticks_do_not_come_and_the_log_says_so(context, tmp_path, caplog):
     path = tmp_path / "notes"
     builder = builder_of(["a", "b"], pending=1)
@@ -300,6 +302,7 @@ def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothin
 
 
 @pytest.mark.parametrize("timeout_s", [3.0, pytest.param(6.0, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fails(
     context, tmp_path, caplog, timeout_s
 ):

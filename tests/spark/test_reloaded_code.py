@@ -85,6 +85,7 @@ def data_frame(context):
 @pytest.mark.parametrize(
     "spout", [fixed_batches, pytest.param(data_frame, marks=[pytest.mark.every_spark, pytest.mark.nightly])]
 )
+@pytest.mark.nightly
 def test_every_run_on_one_session_commits_what_its_module_says_after_an_edit(cluster, edited, spout):
     path_before = list(sys.path)
     for number, weight in enumerate([1, 100, 1, 7]):

@@ -34,6 +34,7 @@ class NoteDown(Outside):
 
 
 @pytest.mark.case(id="G4")
+@pytest.mark.nightly
 def test_every_request_is_squared_exactly_once_and_a_failed_batch_is_replayed(contexts, tmp_path):
     Diary.entries.clear()
     requests = {"two": 2, "ten": 10, "one": 1, "none": 0, "three": 3}

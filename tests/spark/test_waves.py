@@ -98,7 +98,7 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
     assert cluster.hash("{numbers}:sums") == exact_sums(8)
 
 
-@pytest.mark.often("one job")
+@pytest.mark.nightly
 @pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
 def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
     contexts, redis_backend, monkeypatch, caplog, early_commit

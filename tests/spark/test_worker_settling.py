@@ -32,6 +32,7 @@ class Looking(Pass):
 @pytest.mark.every_spark
 @pytest.mark.spark
 @pytest.mark.redis
+@pytest.mark.nightly
 def test_a_worker_does_not_walk_what_it_has_loaded_for_good(cluster):
     cluster.run(numbers_topology(12, work=Looking(cluster.notes / "seen")), max_spout_pending=2)
 

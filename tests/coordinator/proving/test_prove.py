@@ -130,7 +130,7 @@ def test_a_topology_that_bears_everything_is_proved() -> None:
     assert str(proof) == "words: the same state under every schedule; 4 transactions, 40 seeds"
 
 
-@pytest.mark.often("class", "module", "order", "attempts", "tasks")
+@pytest.mark.often("class", "module", "order", "attempts")
 @pytest.mark.parametrize("name", FAULTY)
 def test_each_mistake_is_found_and_its_line_is_named(name: str) -> None:
     topology, mistake, line, _ = FAULTY[name]
@@ -140,7 +140,7 @@ def test_each_mistake_is_found_and_its_line_is_named(name: str) -> None:
     assert line in line_at(proof.mistakes[0].place)
 
 
-@pytest.mark.often("class", "order", "tasks")
+@pytest.mark.often("order")
 @pytest.mark.parametrize("name", FAULTY)
 def test_schedules_alone_show_a_state_that_differs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What quiet runs tell is left out: then the first seeds find it, and play it again."""
@@ -191,6 +191,7 @@ def made_here() -> NeedsThisProcess:
     return NeedsThisProcess()
 
 
+@pytest.mark.nightly
 def test_a_proof_says_why_no_run_had_another_hash_seed() -> None:
     HELD.append("something")
     proof = prove(words(NeedsThisProcess()), seeds=1)
@@ -313,6 +314,7 @@ def test_nothing_of_a_proof_stays_in_this_process() -> None:
     assert not SEEN_WORDS
 
 
+@pytest.mark.nightly
 def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_watched(monkeypatch) -> None:
     given: list[float] = []
 
@@ -444,6 +446,7 @@ FAULTS_THAT_DO_NOT_STRIKE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.nightly
 def test_a_fault_that_does_not_strike_proves_nothing_and_is_refused() -> None:
     cases = {name: partial(prove, words, **given) for name, given in FAULTS_THAT_DO_NOT_STRIKE.items()}
     approved(refusals(cases, TopologyError), "faults-that-do-not-strike")
@@ -490,6 +493,7 @@ def test_what_fails_without_faults_is_raised_as_a_run_raises_it(bolt: CountWords
         prove(words(bolt))
 
 
+@pytest.mark.nightly
 def test_a_bolt_that_may_fail_is_replayed() -> None:
     assert prove(words(Fails()), seeds=8).holds
 
@@ -508,6 +512,7 @@ def test_spouts_with_partitions_can_be_proved(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("follow", [False, Follow(complete="marker", done="delete")])
+@pytest.mark.often("False")
 def test_the_first_batches_of_a_longer_or_endless_input_can_be_proved(tmp_path: Path, follow: bool | Follow) -> None:
     """Nothing is told to a spout, so none of its files is removed."""
     (tmp_path / "lines.txt").write_text("to be\nor not\n" * 8)

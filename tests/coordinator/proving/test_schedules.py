@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coordinator.proving.forked import in_a_copy
 from coordinator.proving.schedule import BY_STAGES, OTHER_ORDER, OTHER_TASKS, Played, Schedule
 from coordinator.proving.stage_play import StagePlay
@@ -26,6 +28,7 @@ def test_a_seed_is_the_same_schedule_again_and_so_are_its_faults_alone() -> None
         assert played(schedule.with_faults(once.struck)) == once
 
 
+@pytest.mark.nightly
 def test_schedules_together_meet_every_kind_of_fault() -> None:
     struck = {strike.fault for seed in range(SEEDS) for strike in played(Schedule(seed)).struck}
     kinds = {fault.partition("@")[0] for fault in BY_STAGES} | {OTHER_ORDER}

@@ -337,6 +337,7 @@ def test_partitions_that_have_ended_give_no_more_transactions(cluster: LocalClus
     assert found.state("seen_a") == {"x": 1, "y": 1, "z": 1}
 
 
+@pytest.mark.nightly
 def test_several_inputs_can_be_proved(folder: Path) -> None:
     proof = prove(lambda: balances(both(folder)), seeds=10)
     assert proof.holds, str(proof)
@@ -435,6 +436,7 @@ def test_a_table_that_is_written_meanwhile_is_looked_into_as_of_a_transaction_on
 
 
 @pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.often("True")
 def test_a_proof_cuts_the_input_otherwise_and_names_what_depends_on_it(is_first) -> None:
     customers = FixedBatchesSpout([[["ann", "x"]], [["bob", "x"]], [["cid", "x"]]], ["who", "city"])
     orders = FixedBatchesSpout([[["ann"], ["bob"]], [["cid"]], [["bob"]]], ["who"])

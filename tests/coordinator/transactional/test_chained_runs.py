@@ -112,6 +112,7 @@ def test_a_chain_does_what_its_tasks_do_with_frames_between_them(scenario: Scena
 @pytest.mark.timeout(1800)
 @drawn_at_length(150)
 @given(scenarios, st.integers(1, 3))
+@pytest.mark.nightly
 def test_what_runs_do_does_not_depend_on_slots(scenario: Scenario, slot_count: int):
     made = plan(topology_for(scenario), is_chained=True)
     if made.is_one_partition() or made.in_slots(slot_count).is_one_partition():
@@ -147,6 +148,7 @@ def test_what_is_committed_does_not_depend_on_chains(scenario: Scenario, fault_b
 @pytest.mark.timeout(1800)
 @drawn_at_length(150)
 @given(scenarios, st.integers(0, 3))
+@pytest.mark.nightly
 def test_what_is_committed_does_not_depend_on_shares(scenario: Scenario, fault_budget: int):
     for least in (1, 1_000):  # each attempt may be a share, or none
         topology = topology_for(scenario)

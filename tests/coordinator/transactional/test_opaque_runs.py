@@ -153,6 +153,7 @@ def test_every_value_is_counted_once_though_replays_are_cut_differently(tasks, p
 
 @settings(max_examples=80)
 @given(st.integers(1, 3), st.integers(1, 4), bounds, st.integers(0, 2**32), crash_points)
+@pytest.mark.nightly
 def test_every_value_is_counted_once_after_any_crash(tasks, partitions, options, seed, crashes):
     store, faults = begin(CrashingStore(crashes)), RandomFaults(Random(seed), 2)
     run_until_it_ends(topology(Queue(partitions, seed), tasks), store, seed=seed, fault=faults, **options)

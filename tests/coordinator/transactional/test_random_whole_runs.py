@@ -21,7 +21,7 @@ from tests.support.topologies.components import plan
 scenarios = st.randoms(use_true_random=False).map(random_scenario)
 
 
-@pytest.mark.often("two jobs-chained", "one job-chained")
+@pytest.mark.often("two jobs-chained")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("is_chained", [False, True], ids=["unchained", "chained"])
 @in_both_modes

@@ -47,6 +47,7 @@ def reference():
 
 
 @pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.nightly
 def test_random_commits_agree_with_fakeredis(name, server_url, reference):
     url = server_url(name)
     seen: set[str] = set()

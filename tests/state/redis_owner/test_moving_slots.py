@@ -191,7 +191,7 @@ def test_metadata_that_more_than_one_command_forgets_is_forgotten_once_the_slot_
     store.confirm()
 
 
-@pytest.mark.often("valkey")
+@pytest.mark.nightly
 def test_a_transaction_of_more_parts_than_a_call_declares_waits_as_a_small_one_does(
     cluster: ClusteredServers, store: RedisStore
 ) -> None:

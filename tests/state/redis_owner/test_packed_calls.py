@@ -84,7 +84,7 @@ def large(txids: int) -> list[Commit]:
     return [Commit(attempts[0], first, metadata), Commit(attempts[1], second, {}, tuple(metadata)[1:])]
 
 
-@pytest.mark.often("valkey")
+@pytest.mark.nightly
 @pytest.mark.redis
 @pytest.mark.parametrize("backend", ["valkey", "redis"], indirect=True)
 def test_a_commit_of_thousands_is_sent_within_the_limit_and_stores_what_it_would_unpacked(backend, monkeypatch):

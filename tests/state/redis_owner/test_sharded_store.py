@@ -88,6 +88,7 @@ def behind() -> ShardedWorld:
 
 
 @pytest.mark.parametrize(("made", "calls"), [(after_a_decision, 5), (behind, 40)])
+@pytest.mark.often("behind-40")
 def test_a_start_that_dies_at_any_call_is_continued_exactly(made, calls):
     assert calls_survived(made, seed=6) > calls
 

@@ -53,6 +53,7 @@ def play(seed, placement, *, has_ids=True, **options):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("early_commit", [False, True], ids=["two queries", "one query"])
 @pytest.mark.parametrize("has_ids", [False, True], ids=["by hash", "by id"])
+@pytest.mark.often("by id-two queries")
 def test_every_commit_of_a_random_topology_leaves_the_state_of_the_fold(has_ids, early_commit):
     for seed in range(SCENARIOS):
         play(seed, by_id if has_ids else by_hash, has_ids=has_ids, early_commit=early_commit)

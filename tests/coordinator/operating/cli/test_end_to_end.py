@@ -77,6 +77,7 @@ def test_a_word_count_ends_in_one_line_of_json_and_exact_counts(folder: JobFolde
     assert [line for line in said.splitlines() if not line.startswith("word_count: ")] == []
 
 
+@pytest.mark.nightly
 def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> None:
     code, output, said = ran(job, "job_of_lines:raising", "--json")
     figures = json.loads(output)

@@ -64,7 +64,7 @@ def test_a_project_has_the_users_name_everywhere(tmp_path: Path) -> None:
     assert (project["project"]["name"], project["tool"]["setuptools"]["packages"]) == ("shop", ["shop"])
 
 
-@pytest.mark.often("", "classes")
+@pytest.mark.often("")
 @EVERY_VARIANT
 def test_a_project_passes_its_own_tests(tmp_path: Path, variant: str) -> None:
     write_project("shop", tmp_path, variant)
@@ -80,7 +80,7 @@ def test_a_project_passes_ruff_whatever_its_name(name: str, tmp_path: Path, vari
     assert "already formatted" in run_in(tmp_path / name, "ruff", "format", "--check", "--no-cache")
 
 
-@pytest.mark.often("")
+@pytest.mark.nightly
 @EVERY_VARIANT
 def test_a_project_passes_strict_mypy_where_txbatch_is_installed(tmp_path: Path, variant: str) -> None:
     """In a virtual environment that has the packages on its path, as an installation would."""

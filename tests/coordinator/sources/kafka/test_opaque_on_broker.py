@@ -28,6 +28,7 @@ def attempt(spout, last, txid=1, attempt_id=1):
     return [row[0] for row in rows.rows], position, task.counters
 
 
+@pytest.mark.nightly
 def test_a_batch_starts_at_the_position_and_a_replay_may_read_more(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 5))

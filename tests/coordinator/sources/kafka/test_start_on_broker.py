@@ -27,6 +27,7 @@ def kind(request):
     return request.param
 
 
+@pytest.mark.often("transactional")
 def test_what_arrives_after_a_latest_start_is_counted_though_it_triggers_the_first_transaction(
     broker, make_topic, kind
 ):

@@ -34,6 +34,7 @@ def only_range(metadata):
     return part
 
 
+@pytest.mark.nightly
 def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic):
     topic, random = make_topic(), Random(7)
     transaction = KafkaTransaction(broker.address, topic)

@@ -36,7 +36,7 @@ def played(fault: OneFault) -> int:
     return failed[0]
 
 
-@pytest.mark.often("drop", "double", "alter")
+@pytest.mark.often("drop")
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_of_any_frame_is_found_or_changes_nothing(kind):
     hops = set()
@@ -85,6 +85,7 @@ class Misfiling(RandomFrameFaults):
         return [frame]
 
 
+@pytest.mark.nightly
 def test_a_message_that_a_fault_has_filed_under_a_wave_goes_with_the_wave():
     """The wave is void once txid 2 has failed, and the message may still be under way."""
     hits = 0

@@ -34,7 +34,7 @@ def test_a_run_abandoned_twice_is_gone_on_with_exactly(ticks):
             play(small(interruptions=((tick, ABANDON), (later, ABANDON))))
 
 
-@pytest.mark.often("0")
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_exceeds_the_message_timeout_at_any_tick_leaves_nothing_behind_and_is_done_again(ticks, seed, caplog):
     failed: list[int] = []

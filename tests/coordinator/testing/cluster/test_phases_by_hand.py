@@ -203,7 +203,7 @@ def test_a_run_that_is_closed_with_a_phase_held_leaves_nothing_and_the_next_one_
     assert cluster.submit(counting()).state("counts") == counted(4)
 
 
-@pytest.mark.often("fixed", "partitioned")
+@pytest.mark.often("partitioned")
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_is_held_acked_and_failed_the_state_is_exact(kind):
     for seed in range(25):

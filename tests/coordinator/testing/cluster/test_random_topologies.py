@@ -64,6 +64,7 @@ def by_id(scenario: Scenario, component_id: str) -> str:
     return "bolt" if part.committer is None else "committer"
 
 
+@pytest.mark.nightly
 def test_faults_hit_frames_of_every_kind_and_attempts_are_replayed():
     faults: list[RandomFrameFaults] = []
     failed: list[int] = []

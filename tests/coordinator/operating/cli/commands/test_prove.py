@@ -62,6 +62,7 @@ def tasks(input="input.txt", lines_per_batch=2):
 ended = partial(txbatch, "prove")
 
 
+@pytest.mark.nightly
 def test_a_topology_that_bears_everything_ends_with_0_and_a_sentence(folder: JobFolder, output) -> None:
     folder.write_job()
     said = output("prove job_of_lines:topology -p lines_per_batch=1 --seeds 5")
@@ -109,6 +110,7 @@ def test_an_error_of_a_quiet_run_is_that_of_a_run(folder: JobFolder, complaint) 
     assert "no such key" in complaint("prove job_of_lines:raising")
 
 
+@pytest.mark.nightly
 def test_no_more_batches_than_asked_for_are_run_and_the_rest_is_named(folder: JobFolder, output) -> None:
     folder.write_job()
     assert "2 transactions (the input has more), 2 seeds" in output(

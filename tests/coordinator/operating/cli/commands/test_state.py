@@ -146,6 +146,7 @@ def test_an_import_into_a_new_data_directory_starts_its_server(url: str, tmp_pat
         (ASCII_LOCALE, rb"w\u00f6rd/0"),
     ],
 )
+@pytest.mark.often("environment1*")
 def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(url, environment, shown) -> None:
     def got(*arguments: str) -> bytes:
         command = [sys.executable, "-m", "coordinator.operating.cli", "state", "get", "typed", "counts"]
