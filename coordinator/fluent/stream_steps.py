@@ -92,8 +92,9 @@ class StreamSteps:
         """
         if not callable(function):
             raise self.wrong(f"{function!r} cannot be called; give a function of the values of a row")
-        self.modules.add(module_of(function))
-        return UserFunction(function, current_user_call(), self.node.record_class if of is None else None)
+        record_class = self.node.record_class if of is None else None
+        self.modules.update(module_of(each) for each in (function, record_class) if each is not None)
+        return UserFunction(function, current_user_call(), record_class)
 
     def next(
         self,
@@ -123,6 +124,7 @@ class StreamSteps:
         """Adds a step that puts a function's results into fields, see `Stream.map`."""
         given = self.given(of, to_function=True)
         record_class = to if is_record_class(to) else None
+        self.modules.update(() if record_class is None else (module_of(record_class),))
         new = given if to is None else names_in(to) if record_class is None else record_fields(record_class)
         if to is None and len(given) > 1:
             raise self.wrong(f"the function is given {list(given)}; name what it returns with to=…")

@@ -150,6 +150,9 @@ class FixedBatchesSpout(ITransactionalSpout, RowsOf[RowT]):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._declared)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_declared": self._fields}  # executors may not know the module of a class
+
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
         return _FixedBatchesCoordinator(self._batches)
 

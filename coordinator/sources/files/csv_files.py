@@ -18,7 +18,7 @@ from coordinator.sources.files.record_scanner import BLOCK_BYTES, BYTE_ORDER_MAR
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.text_encoding import UTF_8, UTF_8_HINT, as_utf_8, checked_encoding
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
-from coordinator.sources.records.field_types import FieldTypes, checked_fields
+from coordinator.sources.records.field_types import FieldTypes, checked_fields, declared_types, record_class_of
 from coordinator.sources.records.record_output import RecordOutput
 from state.errors import SourceError, TopologyError
 from state.printable import one_line
@@ -118,7 +118,9 @@ class CsvKind(RecordKind):
         encoding: str = "",
     ) -> None:
         self._has_header = columns is None
-        self._fields, self._dialect = fields, dialect
+        record_class = record_class_of(fields)
+        self._fields = fields if record_class is None else declared_types(checked_fields("CsvFiles", record_class))
+        self._dialect = dialect
         self._origin_fields, self._on_bad_record = origin_fields, on_bad_record
         self._outputs: dict[tuple[str, ...], RecordOutput] = {}
         if columns is None:
@@ -127,7 +129,7 @@ class CsvKind(RecordKind):
         self._rows = RowFinder(dialect.options)
         super().__init__(
             "CSV files",
-            self._output(columns),
+            self._output(columns, record_class),
             number_name=ROW_NUMBER,
             find=self._rows,
             skips_blank=True,
@@ -199,9 +201,9 @@ class CsvKind(RecordKind):
             ) from None
         return tuple(names)
 
-    def _output(self, columns: Sequence[str]) -> RecordOutput:
+    def _output(self, columns: Sequence[str], record_class: type[Any] | None = None) -> RecordOutput:
         return RecordOutput(
-            CsvFields(columns, self._fields, dialect=self._dialect),
+            CsvFields(columns, record_class or self._fields, dialect=self._dialect),
             offered=OFFERED,
             origin_fields=self._origin_fields,
             on_bad_record=self._on_bad_record,

@@ -65,7 +65,7 @@ class JsonFields(RecordFormat):
         self._make_decoders()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_decoder": None, "_decode_many": None}  # they cannot be shipped
+        return {**super().__getstate__(), "_decoder": None, "_decode_many": None}  # they cannot be shipped
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)

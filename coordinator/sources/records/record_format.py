@@ -42,7 +42,11 @@ class RecordFormat(ABC):
     """
 
     record_class: type[Any] | None = None
-    """A NamedTuple or dataclass with the same fields, if functions of the short form are to be given its objects."""
+    """A NamedTuple or dataclass with the same fields, if functions of the short form are to be given its objects. It is
+    not shipped, since executors may not know its module."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "record_class": None}
 
     @property
     @abstractmethod

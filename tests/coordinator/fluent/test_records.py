@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from operator import attrgetter
 from typing import NamedTuple, Optional
 
 import pytest
@@ -115,6 +117,18 @@ def test_every_format_knows_its_class_and_the_origin_is_a_further_field(tmp_path
     numbered = stream(JsonLines(f"{tmp_path}/*.jsonl", Order, with_origin=["line_number"]))
     late = numbered.filter(paid).filter(lambda line: line > 4, of="line_number")
     assert kept(late.count_by(None, into=ValueState("rows")).topology("typed"), "rows") == 12
+
+
+def test_a_class_is_shipped_only_with_the_functions_that_take_or_make_it():
+    class Local(NamedTuple):
+        who: str
+
+    for source in (CsvFiles("*.csv", Local), JsonLines("*.jsonl", Local), RedisStreams("orders", fields=Local)):
+        pickle.dumps(source)
+    pickle.dumps(FixedBatchesSpout([[Local("ann")]], Local))
+    rows = stream(FixedBatchesSpout([[Order("ann", 3)]], Order)).map(attrgetter("who"), to="who")
+    (fused,) = (each.spec for each in rows.count_by("who", into=HashState("n")).topology("n").components[1:2])
+    assert {*vars(fused)["user_modules"]} == {"operator", __name__}
 
 
 def test_what_is_wrong_is_named(tmp_path):
