@@ -12,6 +12,7 @@ from coordinator import (
     HashState,
     Inputs,
     JsonLines,
+    ParquetFiles,
     RedisStreams,
     Stream,
     TextFiles,
@@ -40,6 +41,7 @@ def visits(order: Order) -> Iterator[Visit]:
 orders = stream(JsonLines("*.jsonl", Order))
 assert_type(orders, Stream[Order])
 assert_type(stream(CsvFiles("*.csv", Order)), Stream[Order])
+assert_type(stream(ParquetFiles("*.parquet", Order)), Stream[Order])
 assert_type(stream(RedisStreams("orders", fields=Order)), Stream[Order])
 assert_type(stream(FixedBatchesSpout([[Order("ann", 3, None)]], Order)), Stream[Order])
 assert_type(orders.filter(lambda order: order.cents > 100), Stream[Order])

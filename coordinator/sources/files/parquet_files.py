@@ -11,7 +11,8 @@ from typing import Any
 
 from coordinated_bolt.components.batch_output_collector import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.records import RowsOf, RowT
 from coordinator.option_checks import names_in
 from coordinator.sources.files.file_kind import EMITTED_RECORDS, FILE, ROW_NUMBER, FileKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
@@ -23,7 +24,7 @@ from coordinator.sources.files.stores.arrow_streams import require_arrow
 from coordinator.sources.files.stores.arrow_tables import read_columns, read_footer, values_of
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.packed_files import PARQUET
-from coordinator.sources.records.field_types import checked_fields
+from coordinator.sources.records.field_types import FieldType, checked_fields, declared_types, record_class_of
 from coordinator.sources.records.record_output import refuse_text
 from state.errors import SourceError, TopologyError
 
@@ -32,7 +33,7 @@ VALUE_BYTES = 64
 """Approximate size of a value in Python."""
 
 
-class ParquetFiles(FileSpout):
+class ParquetFiles(FileSpout, RowsOf[RowT]):
     """Rows of Parquet files, as tuples of some of their columns; needs pyarrow (the extra ``arrow``).
 
     Files are found, ordered, followed and replayed as by `TextFiles`. A transaction is cut out of row groups. Every
@@ -41,7 +42,8 @@ class ParquetFiles(FileSpout):
 
     Args:
         pattern: see `TextFiles`.
-        fields: names of the wanted columns.
+        fields: names of the wanted columns; or a NamedTuple or dataclass with these names, whose types the values must
+            have, see `record_class_of`.
         rows_per_batch: rows per transaction; only the last transaction has fewer.
         with_origin: which of ``"file"`` and ``"row_number"`` (from 1) every tuple carries after the fields.
         follow: see `TextFiles`.
@@ -55,19 +57,20 @@ class ParquetFiles(FileSpout):
     def __init__(
         self,
         pattern: Pattern | Sequence[Pattern],
-        fields: Sequence[str],
+        fields: type[RowT] | Sequence[str],
         rows_per_batch: int | str = 10_000,
         *,
         with_origin: Sequence[str] = (),
         follow: bool | Follow = False,
         filesystem: Any = None,
     ) -> None:
-        if isinstance(fields, (Mapping, str)) or not names_in(fields):
+        record_class = record_class_of(fields)
+        if record_class is None and (isinstance(fields, (Mapping, str)) or not names_in(fields)):
             raise TopologyError(
-                f"fields={fields!r} of ParquetFiles has to be a list of names; their types are those of the files"
+                f"fields={fields!r} of ParquetFiles has to be a list of names, or a class; their types are the files'"
             )
-        names = [each.name for each in checked_fields(type(self).__name__, list(fields))]
-        kind = ParquetKind(names, with_origin)
+        wanted = checked_fields(type(self).__name__, record_class or names_in(fields))
+        kind = ParquetKind(wanted, with_origin, record_class)
         super().__init__(pattern, rows_per_batch, "rows_per_batch", kind, follow=follow, filesystem=filesystem)
 
 
@@ -75,7 +78,7 @@ class ParquetKind(FileKind):
     """Rows of Parquet files.
 
     Args:
-        fields: names of the wanted columns.
+        fields: the wanted columns; where one has a type, all values must have it.
         origin_fields: which of `OFFERED` each tuple carries after the fields.
 
     Raises:
@@ -84,22 +87,28 @@ class ParquetKind(FileKind):
 
     name = "Parquet files"
 
-    def __init__(self, fields: Sequence[str], origin_fields: Sequence[str]) -> None:
+    def __init__(
+        self, fields: Sequence[FieldType], origin_fields: Sequence[str], record_class: type[Any] | None = None
+    ) -> None:
         require_arrow("a source of Parquet files")
         refuse_text(origin_fields)
+        self._types, self._record_class = fields, record_class
+        self.fields = tuple(each.name for each in fields)
         for name in origin_fields:
-            if name not in OFFERED or name in fields:
+            if name not in OFFERED or name in self.fields:
                 raise TopologyError(
                     f"origin field {name!r} of ParquetFiles is unknown or a column; there are {OFFERED}"
                 )
-        self.fields, self.origin_fields = tuple(fields), tuple(origin_fields)
+        self.origin_fields = tuple(origin_fields)
         self._read: tuple[tuple[str, int, int], int, list[Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": None}
+        return {**self.__dict__, "_read": None, "_record_class": None}  # executors may not know its module
 
     def declare(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare((*self.fields, *self.origin_fields))
+        declarer.declare((*self.fields, *self.origin_fields), types=declared_types(self._types))
+        if self._record_class is not None:
+            declarer.record_classes[DEFAULT_STREAM] = self._record_class
 
     def refusal(self, path: str, head: bytes) -> str:
         if not head or head.startswith(PARQUET):
@@ -127,11 +136,24 @@ class ParquetKind(FileKind):
     ) -> None:
         columns, shift = self._columns(part, file)
         wanted = [values_of(part.path, column, shift, part.count) for column in columns]
+        for field, values in zip(self._types, wanted, strict=True):
+            self._check(part, field, values)
         for name in self.origin_fields:
             numbers = list(range(part.first + 1, part.first + 1 + part.count))
             wanted.append(numbers if name == ROW_NUMBER else [part.path] * part.count)
         for start in range(0, part.count, EMITTED_RECORDS):
             collector.emit_batch([column[start : start + EMITTED_RECORDS] for column in wanted])
+
+    def _check(self, part: RecordRange, field: FieldType, values: list[Any]) -> None:
+        """Raises SourceError unless all values have the type of their field, if it has one."""
+        allowed = {field.kind, type(None) if field.may_be_none else field.kind}
+        if field.kind is None or allowed.issuperset(map(type, values)):
+            return
+        place, wrong = next(each for each in enumerate(values) if type(each[1]) not in allowed)
+        raise SourceError(
+            f"row {part.first + place + 1} of input file {part.path!r} is not as declared: {field.wrong(wrong)}; "
+            "declare the type that the file has, or fix the file"
+        )
 
     def _columns(self, part: RecordRange, file: InputFile) -> tuple[list[Any], int]:
         """Returns the columns of a range's row group, and the range's first row in it; caches the last row group."""

@@ -10,13 +10,15 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import NamedTuple, Optional
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from coordinated_bolt import BaseBatchBolt
-from coordinator import CsvFiles, FixedBatchesSpout, JsonLines, RedisStreams, stream
+from coordinator import CsvFiles, FixedBatchesSpout, JsonLines, ParquetFiles, RedisStreams, stream
 from coordinator.sources import Inputs
 from coordinator.sources.records.json_fields import JsonFields
-from state import HashState, SetState, TopologyError, UserCodeError, ValueState
+from state import HashState, SetState, SourceError, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept
 
 
@@ -67,6 +69,17 @@ def test_a_dataclass_is_made_for_each_row_of_csv_and_json(tmp_path):
         whole = visits.filter(lambda visit: not visit.is_free)
         whole.sum_by("who", "price", into=HashState("spent", Decimal, scale=2))
         assert kept(whole.topology("typed"), "spent") == {"ann": Decimal("4.50")}
+
+
+def test_rows_of_parquet_have_the_types_of_their_class_or_the_file_is_named(tmp_path):
+    path = tmp_path / "orders.parquet"
+    parquet.write_table(pa.Table.from_pylist([each._asdict() for each in ORDERS]), path)
+    orders = stream(ParquetFiles(path, Order)).filter(paid).sum_by("who", "cents", into=HashState("spent"))
+    assert kept(orders.topology("typed"), "spent") == {"ann": 1700, "eve": 35}
+    rows = [{**each._asdict(), "cents": float(each.cents)} for each in ORDERS]
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+    with pytest.raises(SourceError, match=r"row 1 of input file .*'cents' is 300.0 of type float, which is not int"):
+        finished(orders.topology("typed"))
 
 
 def test_steps_make_records_and_further_fields_stay_beside_them():
