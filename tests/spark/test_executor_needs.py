@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from coordinator.engines.spark.shipping import packed_code
 from tests.support.chaos.jobs import Site
 from tests.support.spark.installed import python_with
 
@@ -80,10 +81,10 @@ def test_a_python_that_executors_do_not_find_is_named_first(site, monkeypatch):
 @pytest.mark.nightly
 def test_a_full_disk_is_named_with_the_setting(site, tmp_path):
     """It has room for one copy of the code, and Spark makes a second one."""
-    small = tmp_path / "small"
+    small, size = tmp_path / "small", len(packed_code([])) * 3 // 2
     small.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)], check=False, capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(small)], check=False, capture_output=True
     )
     if mounted.returncode != 0:
         pytest.skip("a small disk can only be made by root")

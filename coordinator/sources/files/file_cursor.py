@@ -145,7 +145,7 @@ class FileCursor:
     def _enter(self, joined: JoinedFile, last: RecordRange | None = None) -> None:
         """Opens a file to continue after a range; None to start at its beginning."""
         self.close()
-        joined, file = self._found_again(joined, read_bytes=0 if last is None else last.end)
+        joined, file = self._found_again(joined, last)
         try:
             if self._order.is_growing:
                 self._refuse_incomplete(file, joined)
@@ -169,18 +169,19 @@ class FileCursor:
         )
         self.file = joined
 
-    def _found_again(self, joined: JoinedFile, *, read_bytes: int) -> tuple[JoinedFile, InputFile]:
+    def _found_again(self, joined: JoinedFile, last: RecordRange | None) -> tuple[JoinedFile, InputFile]:
         """Opens a file under its current path, which may have changed."""
         file, facts = None, joined.facts
         with suppress(SourceError):  # raised again if the file is found nowhere else
             file = self.opened(joined.path)
         if file is not None and (facts is None or identity_of(file.stamp) == facts.identity):
             return joined, file
-        found = self._order.relocated(joined, read_bytes=read_bytes)
+        found = self._order.relocated(joined, read_bytes=0 if last is None else last.end)
         if file is None or found.path != joined.path:
             if file is not None:
                 file.close()
-            if found.path != joined.path and self._order.is_taken(found.path):
+            read = joined.note if last is None else last.mark
+            if found.path != joined.path and not self._order.note_path(joined.path, found.path, read):
                 raise SourceError(
                     f"input file {joined.path!r} was renamed to {found.path!r}, a name under which another file was "
                     "read: run again"

@@ -90,9 +90,13 @@ class ReadingOrder(ABC):
     def relocated(self, file: JoinedFile, *, read_bytes: int) -> JoinedFile:
         """Returns a file under its current path, if that is certain; `read_bytes` is how much of it was cut."""
 
-    def is_taken(self, path: str) -> bool:
-        """Returns whether a path belonged to a file that was read, at the last look."""
-        return False
+    def note_path(self, former: str, path: str, read: PrefixMark | None) -> bool:
+        """Records that a file has another path now, with its note if it was `read` in part.
+
+        Returns:
+            False if another file, which was read too, had that path at the last look.
+        """
+        return True
 
     def may_have_moved(self, file: JoinedFile) -> bool:
         """Returns whether a file that cannot be read may join again later, under another path."""
@@ -237,8 +241,13 @@ class GrowingOrder(ReadingOrder):
                 return replace(file, path=path, facts=facts)
         return file
 
-    def is_taken(self, path: str) -> bool:
-        return path in self.known.notes
+    def note_path(self, former: str, path: str, read: PrefixMark | None) -> bool:
+        note = self.known.notes.get(path)
+        if note is not None:  # a look may have found the file there
+            return read is not None and (note.end, note.digest) == (read.end, read.digest)
+        if read is not None and (note := self.known.notes.get(former)) and note.digest == read.digest:
+            self.known.rename({former: path})
+        return True
 
     def may_have_moved(self, file: JoinedFile) -> bool:
         """Returns whether an unread file may be this one, after it was renamed, packed, or copied and truncated."""

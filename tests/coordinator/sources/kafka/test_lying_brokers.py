@@ -26,8 +26,8 @@ from tests.support.runs.collecting import Collecting
 from tests.support.sources.growing_folder import Crash
 from tests.support.topologies.components import collecting
 
-TURNS_MAX, TURN_S = 80, 5
-"""One run is given 400 s: longer than any wait of ours."""
+TURNS_MAX, TURN_S = 160, 5
+"""One run is given 800 s: longer than two waits of ours, one after the other."""
 RUNS_MAX = 3
 
 
@@ -115,11 +115,16 @@ MADE_AGAIN_AS_ONE_JOINS = [
 """A partition that has joined is looked for when the topic was made again since others of the batch were read."""
 
 
+AWAY_TWICE = [Struck(0, Lie.LEADER), Struck(0, Lie.LEADER, 1), *[Struck(6, Lie.GROWS)] * 2, Struck(12, Lie.JOINS, 8)]
+"""All partitions are away; once a run has read one that joins, it waits for the others as long again."""
+
+
 @pytest.mark.parametrize("make_spout", [transactional, opaque])
 @given(plan=plans, start=st.sampled_from(["earliest", "latest"]), on_gone=st.sampled_from(["fail", "earliest"]))
 @example(plan=[Struck(12, Lie.IS_REMADE)], start="earliest", on_gone="fail")  # while a transaction is read
 @example(plan=[Struck(5, Lie.LOSES_END, 6)], start="earliest", on_gone="fail")  # of what a finite run has left to read
 @example(plan=MADE_AGAIN_AS_ONE_JOINS, start="earliest", on_gone="fail")
+@example(plan=AWAY_TWICE, start="earliest", on_gone="fail")
 def test_every_offset_counts_once_or_the_run_ends_by_name(make_spout, plan, start, on_gone):
     play(make_spout, plan, start, on_gone)
 
