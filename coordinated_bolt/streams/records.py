@@ -6,6 +6,7 @@ A bolt annotated with such a class gets its objects, with the declared types; a 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -99,6 +100,11 @@ def record_fields(record_class: Any) -> tuple[str, ...]:
         )
     if not (names := names_of(record_class)):
         raise TopologyError(f"{record_class.__name__} stands for tuples and has no field; give it some")
+    if found and (*inspect.signature(record_class).parameters,) != names:
+        raise TopologyError(
+            f"{record_class.__name__} stands for tuples, and its constructor takes other arguments than its fields "
+            f"{list(names)}, in this order; leave out InitVar and an __init__ of your own"
+        )
     return names
 
 
@@ -153,8 +159,7 @@ class RecordReader:
 
     def __init__(self, record_class: type[Any]) -> None:
         self._record_class = record_class
-        hints = field_types(record_class)
-        self._allowed = {name: _allowed(hints.get(name, Any)) for name in record_fields(record_class)}
+        self._allowed = allowed_types(record_class)
 
     def read(self, batch: TupleBatch) -> tuple[Iterator[Any], Iterator[Any]]:
         """Returns a record for each tuple of a batch; its stream may have more fields, in any order.
@@ -182,6 +187,12 @@ class RecordReader:
             f"{origin.source_component!r}, but {self._record_class.__name__} declares {allowed}; emit that, or declare "
             f"{found}"
         )
+
+
+def allowed_types(record_class: type[Any]) -> dict[str, frozenset[type]]:
+    """Returns name -> types that its values may have, for each field; empty if its annotation is not of scalars."""
+    hints = field_types(record_class)
+    return {name: _allowed(hints.get(name, Any)) for name in record_fields(record_class)}
 
 
 def _allowed(annotation: Any) -> frozenset[type]:

@@ -10,7 +10,7 @@ from itertools import chain, compress, repeat
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from coordinated_bolt.streams.records import record_fields
+from coordinated_bolt.streams.records import allowed_types
 from coordinator.fluent.user_function import UserFunction
 from state.values.column_values import is_unordered
 
@@ -101,8 +101,16 @@ class MapStep(FunctionStep):
     def _fields_of(self, record_class: type[Any], answers: list[Any], given: Callable[[], ColumnLists]) -> ColumnLists:
         for place, answer in enumerate(answers):
             if not isinstance(answer, record_class):
-                raise self.function.wrong(given(), place, answer, f"return a {record_class.__name__}")
-        return [list(map(attrgetter(name), answers)) for name in record_fields(record_class)]
+                remedy = f"give a {record_class.__name__} for each row"
+                raise self.function.wrong(given(), place, answer, remedy)
+        filled = []
+        for name, allowed in allowed_types(record_class).items():
+            filled.append(values := list(map(attrgetter(name), answers)))
+            if allowed and not allowed.issuperset(map(type, values)):
+                place = next(place for place, value in enumerate(values) if type(value) not in allowed)
+                remedy = f"{name!r} has another type than {record_class.__name__} declares; change one of them"
+                raise self.function.wrong(given(), place, answers[place], remedy)
+        return filled
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class Stream(Keeping, Generic[RowT]):
     @overload
     def map(self, function: Callable[[RowT], object], to: Fields | None = ...) -> Stream: ...
     @overload
-    def map(self, function: Callable[..., object], to: Fields | None = ..., *, of: Fields) -> Stream: ...
+    def map(self, function: Callable[..., object], to: Fields | None = ..., *, of: Fields) -> Stream[Any]: ...
 
     def map(self, function: Any, to: Any = None, *, of: Fields | None = None) -> Stream[Any]:
         """Replaces the fields in `of` by the function's result; other fields stay.
@@ -136,7 +136,9 @@ class Stream(Keeping, Generic[RowT]):
     @overload
     def flat_map(self, function: Callable[[RowT], Iterable[object]], to: Fields | None = ...) -> Stream: ...
     @overload
-    def flat_map(self, function: Callable[..., Iterable[object]], to: Fields | None = ..., *, of: Fields) -> Stream: ...
+    def flat_map(
+        self, function: Callable[..., Iterable[object]], to: Fields | None = ..., *, of: Fields
+    ) -> Stream[Any]: ...
 
     def flat_map(self, function: Any, to: Any = None, *, of: Fields | None = None) -> Stream[Any]:
         """Makes a row of each item that the function returns in a list, or yields; otherwise as `map`."""
@@ -174,11 +176,11 @@ class Stream(Keeping, Generic[RowT]):
             self._said.called(function, of, self.fields, FilterStep, record_class=self._said.node.record_class)
         )
 
-    def select(self, fields: Fields) -> Stream:
+    def select(self, fields: Fields) -> Stream[Any]:
         """Keeps some fields, in this order."""
         return Stream(self._said.chosen(given := self._said.given(fields), given))
 
-    def drop(self, fields: Fields) -> Stream:
+    def drop(self, fields: Fields) -> Stream[Any]:
         """Keeps all other fields."""
         dropped = self._said.given(fields)
         kept = tuple(name for name in self.fields if name not in dropped)
@@ -186,7 +188,7 @@ class Stream(Keeping, Generic[RowT]):
             raise self._said.wrong("no field would be left; keep at least one")
         return Stream(self._said.chosen(kept, kept))
 
-    def rename(self, names: Mapping[str, str]) -> Stream:
+    def rename(self, names: Mapping[str, str]) -> Stream[Any]:
         """Gives fields other names: ``rename({"customer": "who"})``."""
         if not isinstance(names, Mapping) or not all(isinstance(new, str) and new for new in names.values()):
             raise self._said.wrong(f"{names!r} is not old name -> new name, as in rename({{'customer': 'who'}})")

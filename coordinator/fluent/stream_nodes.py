@@ -121,7 +121,7 @@ class StreamNode:
         """Returns which step, or component, made a field of its rows."""
         step, parent = self.step, self.parents[0] if self.parents else self
         if isinstance(step, MapStep) and step.layout[self.fields.index(name)] >= len(parent.fields):
-            return FieldOrigin(str(step.function))
+            return FieldOrigin(str(step.function), self.types.get(name))
         if isinstance(step, ChosenFields):
             return parent.origin_of(parent.fields[step.positions[self.fields.index(name)]])
         if isinstance(step, RowStep | Refusal | LookedUp) and name in parent.fields:

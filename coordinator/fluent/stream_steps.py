@@ -118,7 +118,8 @@ class StreamSteps:
         """Adds a step that keeps some fields, under names that may be new."""
         if len({*fields}) < len(fields):
             raise self.wrong(f"the rows would have fields {list(fields)}; give names that do not repeat")
-        return self.next(ChosenFields(tuple(map(self.fields.index, given))), fields, "")
+        step = ChosenFields(tuple(map(self.fields.index, given)))
+        return self.next(step, fields, "", record_class=self._class_of(zip(given, fields, strict=True)))
 
     def mapped(self, kind: type[MapStep], function: Callable[..., Any], to: Any, of: Fields | None) -> StreamSteps:
         """Adds a step that puts a function's results into fields, see `Stream.map`."""
@@ -139,7 +140,8 @@ class StreamSteps:
             return kind(called, places, layout, width, record_class)
 
         types = {} if record_class is None else field_types(record_class)
-        return self.called(function, of, fields, step, types=types, record_class=record_class)
+        left = ((name, name) for name in fields if name not in new)
+        return self.called(function, of, fields, step, types=types, record_class=record_class or self._class_of(left))
 
     def called(
         self,
@@ -153,6 +155,12 @@ class StreamSteps:
         positions = tuple(map(self.fields.index, self.given(of, to_function=True)))
         made = make(self.function(function, of), positions)
         return self.next(made, fields, id_of(name_of(function)), **more)
+
+    def _class_of(self, kept: Iterable[tuple[str, str]]) -> type[Any] | None:
+        """Returns the class of rows of which only some fields are kept, given as (former name, name)."""
+        record_class, names = self.node.record_class, {*kept}
+        is_whole = record_class is not None and all((name, name) in names for name in record_fields(record_class))
+        return record_class if is_whole else None
 
     def wrong(self, text: str) -> TopologyError:
         """Returns an error that begins with the user's line."""

@@ -51,7 +51,7 @@ assert_type(made, Stream[Visit])
 assert_type(orders.flat_map(visits, to=Visit), Stream[Visit])
 assert_type(orders.merge(orders.filter(lambda order: order.cents > 1)), Stream[Order])
 assert_type(orders.key_by(lambda order: order.who[:1]), Stream[Order])
-assert_type(orders.map(str.upper, of="note"), Stream)
+assert_type(orders.map(str.upper, of="note"), Stream[Any])
 spent = HashState("spent")
 orders.sum_by("who", "cents", into=spent).count_by("who", into=HashState("orders"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from typing import IO
+from typing import IO, NamedTuple
 
 from coordinator.operating.inspection.verify.refold import (
     Runner,
@@ -30,6 +30,18 @@ from state.redis_admin.all_records import RedisRecords
 from state.redis_admin.importing import AsOf, StateImport
 
 
+class Redone(NamedTuple):
+    """The result of `redo_state`.
+
+    Attributes:
+        committed: the last committed txid, up to which the state was computed.
+        unkept: how many more dead letters the computation has made than are kept; they are in no list.
+    """
+
+    committed: int
+    unkept: int
+
+
 def redo_state(
     records: RedisRecords,
     target: StateImport,
@@ -39,8 +51,8 @@ def redo_state(
     generation: str,
     run_to: Runner,
     server: ScratchServer,
-) -> int:
-    """Replaces a state, or the part that `text` names, by what the input gives; returns the committed txid.
+) -> Redone:
+    """Replaces a state, or the part that `text` names, by what the input gives.
 
     A whole state is computed from the first transaction on, a part from the one at which its state began. No run may
     own the topology meanwhile: if one has written, or taken it over, nothing is changed.
@@ -80,6 +92,7 @@ def redo_state(
                     "transactions; restore the input; nothing was changed"
                 )
             with tempfile.TemporaryFile() as after:
+                unkept = sum(1 for _ in again.letters()) - sum(1 for _ in records.letters())
                 export_state(records, before)
                 export_state(again, after)
                 _merge(before, after, merged, chosen, is_part=is_part)
@@ -87,7 +100,7 @@ def redo_state(
         export = checked_export(merged)
         merged.seek(0)
         import_state(target, export, merged, generation=generation, replaces=True, as_of=AsOf.of(stored.control))
-    return committed
+    return Redone(committed, max(0, unkept))
 
 
 def _merge(before: IO[bytes], after: IO[bytes], merged: IO[bytes], chosen: ChosenState, *, is_part: bool) -> None:

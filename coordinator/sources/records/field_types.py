@@ -89,8 +89,8 @@ def checked_fields(owner: str, given: FieldTypes | type[Any]) -> tuple[FieldType
         names, hints = record_fields(record_class), hints_of(record_class)
         if not hints:
             raise TopologyError(
-                f"{record_class.__name__} of {owner} has types that cannot be looked up here; import them where the "
-                "class is defined, not for type checkers only"
+                f"{record_class.__name__} of {owner} has no types, or some that cannot be looked up here; annotate "
+                "each field, with names that its module knows when it runs"
             )
         given = {name: hints[name] for name in names}
     if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:

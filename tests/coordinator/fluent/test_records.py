@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from datetime import date
 from decimal import Decimal
 from operator import attrgetter
@@ -97,6 +97,8 @@ def test_steps_make_records_and_further_fields_stay_beside_them():
     found = kept(merged.topology("typed"), "spent", "names")
     assert found["spent"] == {who: cents * Decimal("2.5") for who, cents in (("ann", 1700), ("eve", 35))}
     assert found["names"] == {("a", "ANN"): 1, ("e", "EVE"): 5}
+    whole = visits.key_by(lambda visit: 1).rename({"key": "one"}).drop("one").filter(lambda visit: visit.price > 100)
+    assert kept(whole.count_by("who", into=HashState("whole")).topology("typed"), "whole") == {"ann": 5}
     lost = visits.rename({"who": "name"}).filter(lambda name, price, day: price > 100)
     assert kept(lost.count_by("name", into=HashState("lost")).topology("typed"), "lost") == {"ann": 5}
 
@@ -151,13 +153,29 @@ def test_what_is_wrong_is_named(tmp_path):
     class Odd(NamedTuple):
         who: list[str]
 
-    for wrong, text in [(Unknown, "Unknown of JsonFields has types"), (Odd, "field 'who' of JsonFields has the type")]:
+    @dataclass
+    class Made:
+        who: str
+        rate: InitVar[int] = 1
+        cents: int = 0
+
+    with pytest.raises(TopologyError, match="takes other arguments than its fields"):
+        FixedBatchesSpout([[["ann", 7]]], Made)
+    for wrong, text in [
+        (Unknown, "Unknown of JsonFields has no types"),
+        (Odd, "field 'who' of JsonFields has the type"),
+    ]:
         with pytest.raises(TopologyError, match=text):
             JsonLines("*.jsonl", wrong)
     with pytest.raises(TopologyError, match=r"declared as str \| None by"):
         ordered().sum_by("who", "note", into=HashState("notes"))
     made = ordered().map(lambda order: (order.who, 1), to=Visit)
-    with pytest.raises(UserCodeError, match=r"given 'ann', 300, 'gift', returned .*; return a Visit"):
+    with pytest.raises(UserCodeError, match=r"given 'ann', 300, 'gift', returned .*; give a Visit for each row"):
+        finished(made.count_by("who", into=HashState("visits")).topology("typed"))
+    made = ordered().map(lambda order: Visit(order.cents, Decimal(1)), to=Visit)
+    with pytest.raises(TopologyError, match="field 'price' is declared as Decimal by map"):
+        made.count_by("price", into=HashState("visits"))
+    with pytest.raises(UserCodeError, match=r"'who' has another type than Visit declares"):
         finished(made.count_by("who", into=HashState("visits")).topology("typed"))
     with pytest.raises(UserCodeError, match=r"in filter.*given 'bob', 0, None"):
         finished(

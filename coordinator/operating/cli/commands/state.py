@@ -230,7 +230,7 @@ def redo_states(
         with server.store(topology_id) as store:
             if store.connected_runs():
                 raise TopologyError(f"topology {topology_id!r} is running; stop that run before you redo a state of it")
-            committed = redo_state(
+            redone = redo_state(
                 store.records(),
                 store.importer(),
                 topology,
@@ -239,7 +239,12 @@ def redo_states(
                 run_to=runner,
                 server=scratch_server,
             )
-    say(f"state {state!r} of topology {topology_id!r} is computed again, as of txid {committed:,}")
+    say(f"state {state!r} of topology {topology_id!r} is computed again, as of txid {redone.committed:,}")
+    if redone.unkept:
+        say(
+            f"NOT KEPT: {counted(redone.unkept, 'tuple')} became dead letters in the computation and not in the runs, "
+            "so they are in no list; to have them, run the topology under another id"
+        )
 
 
 def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:

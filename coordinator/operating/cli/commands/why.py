@@ -59,7 +59,7 @@ def _lines(found: Provenance) -> list[str]:
     ]
     if not found.is_explained:
         lines.append(
-            f"  the input gives {_shown(found.found)}: input or state has changed since; `txbatch verify "
+            f"  the input gives {_shown(found.found)}: input, code or state has changed since; `txbatch verify "
             f"{found.topology_id} --refold MODULE:FACTORY` compares all of it"
         )
     return [one_line(line, SENTENCE_LIMIT) for line in lines]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from coordinator import HashState, RunOptions, TextFiles, run, stream
+from coordinator import FixedBatchesSpout, HashState, RunOptions, TextFiles, run, stream
 from coordinator.operating.inspection.verify.refold import on_this_machine
 from coordinator.operating.transfer.importing import import_state
-from coordinator.operating.transfer.redoing import redo_state
+from coordinator.operating.transfer.redoing import Redone, redo_state
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import EngineName
 from state.codec import pack
@@ -32,7 +32,7 @@ def typed(redis_backend: Backend) -> Sharded:
     return Sharded(redis_backend.client(), 1, url=redis_backend.url)
 
 
-def redone(typed: Sharded, text: str, topology: Topology | None = None) -> int:
+def redone(typed: Sharded, text: str, topology: Topology | None = None) -> Redone:
     target, given = typed.topology, topology or typed_topology((*WORDS, ""))
     run_to = on_this_machine(__name__, master="local[*]", conf={}, engine=EngineName.LOCAL)
     return redo_state(
@@ -65,7 +65,7 @@ def test_a_state_that_was_lost_is_computed_again_and_the_run_continues(typed: Sh
     typed.run(5)
     before = typed.entries()
     lose(typed, state)
-    assert redone(typed, state) == 5
+    assert redone(typed, state) == (5, 0)
     assert comparable(typed.entries()) == comparable(before)
     assert typed.faults() == []
     assert typed.run() == whole
@@ -96,11 +96,23 @@ def test_a_state_that_was_added_later_holds_then_what_every_transaction_would_ha
     run(counted("counts"), redis_url=url, engine="local", options=RunOptions(last_txid=3))
     run(counted("counts", "late"), redis_url=url, engine="local", options=RunOptions(last_txid=5))
     typed = Sharded(redis_backend.client(), 1, url=url)
-    assert redone(typed, "late", counted("counts", "late")) == 5
+    assert redone(typed, "late", counted("counts", "late")) == (5, 0)
     assert typed.client.hgetall("{typed}:late") == typed.client.hgetall("{typed}:counts")
     run(counted("counts", "late"), redis_url=url, engine="local")
     assert typed.client.hgetall("{typed}:late") == typed.client.hgetall("{typed}:counts")
     assert typed.faults() == []
+
+
+def test_rows_that_changed_code_refuses_are_counted_since_no_list_has_them(redis_backend: Backend) -> None:
+    def summed(least: int) -> Topology:
+        rows = stream(FixedBatchesSpout([[["a", 1], ["b", -5]], [["c", -2]]], ["key", "number"]))
+        good = rows.dead_letter_if(lambda number: number < least, "too small", of="number")
+        return good.sum_by("key", "number", into=HashState("sums")).topology("typed")
+
+    run(summed(-4), redis_url=redis_backend.url, engine="local")
+    typed = Sharded(redis_backend.client(), 1, url=redis_backend.url)
+    assert redone(typed, "sums", summed(0)) == (2, 1)
+    assert typed.client.hgetall("{typed}:sums") == {b"a": b"1"}
 
 
 @pytest.mark.parametrize(
