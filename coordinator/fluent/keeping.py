@@ -28,7 +28,7 @@ Summed: TypeAlias = (
 class Keeping:
     """Aggregations of rows into states; the base of `Stream`."""
 
-    _said: StreamSteps
+    _steps: StreamSteps
 
     def count_by(self, key: Fields | None, *, into: Summed[Number]) -> Self:
         """Counts the rows for each value of a field.
@@ -40,7 +40,7 @@ class Keeping:
             into: a `HashState` or `SortedSetState`. With ``per``, the field of that name chooses the part:
                 ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
         """
-        return self._keep(Counting, key, into, takes=self._said.fields[:1])
+        return self._keep(Counting, key, into, takes=self._steps.fields[:1])
 
     def sum_by(self, key: Fields | None, value: str, *, into: Summed[Number]) -> Self:
         """Adds up a field for each value of another; for `key` and `into` see `count_by`."""
@@ -63,8 +63,8 @@ class Keeping:
             into: ``HashState(…, "json")``; an object has the field `order` and the fields in `of`.
             of: the fields to keep; by default all except the key and the part.
         """
-        part, keys = self._said.group(key, into)
-        others = self._said.given(of) if of is not None else [f for f in self._said.fields if f not in (part, *keys)]
+        part, keys = self._steps.group(key, into)
+        others = self._steps.given(of) if of is not None else [f for f in self._steps.fields if f not in (part, *keys)]
         return self._keep(Latest, key, into, takes=dict.fromkeys([order, *others]))
 
     def reduce_by(
@@ -90,7 +90,7 @@ class Keeping:
             of: the fields that the function gets after the stored value; by default all, or the row's object, see
                 `Stream`.
         """
-        called, takes = self._said.function(function, of), self._said.given(of, to_function=True)
+        called, takes = self._steps.function(function, of), self._steps.given(of, to_function=True)
         return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
 
     def top(self, most: int, member: Fields, *, by: str, into: DeclaredState) -> Self:
@@ -117,9 +117,9 @@ class Keeping:
                 field or, with type "json", objects of several fields. It may have parts, see `count_by`.
             of: the fields; by default all.
         """
-        takes, is_value = self._said.given(of), isinstance(of, str)
+        takes, is_value = self._steps.given(of), isinstance(of, str)
         return self._keep(Appending, None, into, takes=takes, is_value=is_value)
 
     def _keep(self, kind: Callable[..., Aggregation], key: Fields | None, into: DeclaredState, **more: Any) -> Self:
-        self._said.next(self._said.kept(kind, key, into, **more), self._said.fields, into.name)
+        self._steps.next(self._steps.kept(kind, key, into, **more), self._steps.fields, into.name)
         return self

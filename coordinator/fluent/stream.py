@@ -91,18 +91,18 @@ class Stream(Keeping, Generic[RowT]):
     """
 
     def __init__(self, said: StreamSteps) -> None:
-        self._said = said
+        self._steps = said
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of a row's values, in order."""
-        return self._said.fields
+        return self._steps.fields
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.fields)})"
 
     def _repr_html_(self) -> str:
-        steps = [(step_of(each.said), ", ".join(each.fields), place_of(each.said)) for each in self._said.steps()]
+        steps = [(step_of(each.said), ", ".join(each.fields), place_of(each.said)) for each in self._steps.steps()]
         return section(table(("step", "fields of its rows", "at"), steps))
 
     @overload
@@ -125,7 +125,7 @@ class Stream(Keeping, Generic[RowT]):
                 NamedTuple or dataclass, whose objects it returns. By default a single field keeps its name.
             of: the fields that the function gets.
         """
-        return Stream(self._said.mapped(MapStep, function, to, of))
+        return Stream(self._steps.mapped(MapStep, function, to, of))
 
     @overload
     def flat_map(self, function: Callable[[RowT], Iterable[NewT]], to: type[NewT]) -> Stream[NewT]: ...
@@ -142,7 +142,7 @@ class Stream(Keeping, Generic[RowT]):
 
     def flat_map(self, function: Any, to: Any = None, *, of: Fields | None = None) -> Stream[Any]:
         """Makes a row of each item that the function returns in a list, or yields; otherwise as `map`."""
-        return Stream(self._said.mapped(FlatMapStep, function, to, of))
+        return Stream(self._steps.mapped(FlatMapStep, function, to, of))
 
     @overload
     def key_by(self: Stream, function: Callable[..., object], to: str = ..., *, of: Fields | None = ...) -> Stream: ...
@@ -154,14 +154,14 @@ class Stream(Keeping, Generic[RowT]):
     def key_by(self, function: Any, to: str = "key", *, of: Fields | None = None) -> Stream[Any]:
         """Adds a field with the function's result, to group by; all other fields stay."""
         if to in self.fields:
-            raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
+            raise self._steps.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = (*self.fields, to)
         layout = tuple(range(len(fields)))
 
         def step(called: UserFunction, places: tuple[int, ...]) -> MapStep:
             return MapStep(called, places, layout, None)
 
-        return Stream(self._said.called(function, of, fields, step, record_class=self._said.node.record_class))
+        return Stream(self._steps.called(function, of, fields, step, record_class=self._steps.node.record_class))
 
     @overload
     def filter(self: Stream, function: Callable[..., object], *, of: Fields | None = ...) -> Stream: ...
@@ -173,27 +173,27 @@ class Stream(Keeping, Generic[RowT]):
     def filter(self, function: Any, *, of: Fields | None = None) -> Stream[Any]:
         """Keeps the rows for which the function returns true."""
         return Stream(
-            self._said.called(function, of, self.fields, FilterStep, record_class=self._said.node.record_class)
+            self._steps.called(function, of, self.fields, FilterStep, record_class=self._steps.node.record_class)
         )
 
     def select(self, fields: Fields) -> Stream[Any]:
         """Keeps some fields, in this order."""
-        return Stream(self._said.chosen(given := self._said.given(fields), given))
+        return Stream(self._steps.chosen(given := self._steps.given(fields), given))
 
     def drop(self, fields: Fields) -> Stream[Any]:
         """Keeps all other fields."""
-        dropped = self._said.given(fields)
+        dropped = self._steps.given(fields)
         kept = tuple(name for name in self.fields if name not in dropped)
         if not kept:
-            raise self._said.wrong("no field would be left; keep at least one")
-        return Stream(self._said.chosen(kept, kept))
+            raise self._steps.wrong("no field would be left; keep at least one")
+        return Stream(self._steps.chosen(kept, kept))
 
     def rename(self, names: Mapping[str, str]) -> Stream[Any]:
         """Gives fields other names: ``rename({"customer": "who"})``."""
         if not isinstance(names, Mapping) or not all(isinstance(new, str) and new for new in names.values()):
-            raise self._said.wrong(f"{names!r} is not old name -> new name, as in rename({{'customer': 'who'}})")
-        self._said.given(tuple(names))
-        return Stream(self._said.chosen(self.fields, tuple(names.get(name, name) for name in self.fields)))
+            raise self._steps.wrong(f"{names!r} is not old name -> new name, as in rename({{'customer': 'who'}})")
+        self._steps.given(tuple(names))
+        return Stream(self._steps.chosen(self.fields, tuple(names.get(name, name) for name in self.fields)))
 
     def apply(self, bolt: IBatchBolt | IBasicBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
         """Sends the rows to your own bolt, and returns the stream of its tuples.
@@ -221,14 +221,14 @@ class Stream(Keeping, Generic[RowT]):
         Raises:
             TopologyError: there is no such stream.
         """
-        node = self._said.node
+        node = self._steps.node
         if not isinstance(node.step, ReadFrom | SentTo):
-            raise self._said.wrong(
+            raise self._steps.wrong(
                 "these rows come from a step; call output on the result of stream(), apply() or commit()"
             )
         streams = declared_rows(node.step.bolt, node.label)
         if stream_id not in list(streams):  # not a set: it may be anything, even unhashable
-            raise self._said.wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
+            raise self._steps.wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
         rows = streams[stream_id]
         return self._to(OutputOf(stream_id), rows.fields, stream_id, types=rows.types, record_class=rows.record_class)
 
@@ -242,8 +242,8 @@ class Stream(Keeping, Generic[RowT]):
         ends = [said.node for said in self._others(others)]
         for other in others:
             if other.fields != self.fields:
-                raise self._said.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
-        record_class = self._said.node.record_class
+                raise self._steps.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
+        record_class = self._steps.node.record_class
         is_shared = all(end.record_class is record_class for end in ends)
         return self._to(MergedRows(), self.fields, "merged", *ends, record_class=record_class if is_shared else None)
 
@@ -255,7 +255,7 @@ class Stream(Keeping, Generic[RowT]):
             into: a `SetState`, which is exact; or a `HyperLogLogState`, which estimates the number and passes no rows.
             to: if given, all rows are passed on, with a field of this name that says whether the row was the first.
         """
-        kept = self._said.kept(Collecting, key, into)
+        kept = self._steps.kept(Collecting, key, into)
         if into.kind is StateKind.HYPERLOGLOG:
             return self._to(kept, (), into.name)
         return self._passed(FirstOnly, into, key, to, kept=kept)
@@ -277,17 +277,17 @@ class Stream(Keeping, Generic[RowT]):
         Raises:
             TopologyError: the streams have different sources, or share a field name outside the key.
         """
-        sides = (self._said, self._others((other,))[0])
+        sides = (self._steps, self._others((other,))[0])
         if not isinstance(into, HashState) or into.value_type not in (ValueType.JSON, ValueType.BYTES):
-            raise self._said.wrong(f"{into!r} cannot hold rows that wait; give a HashState of 'json' or of bytes")
+            raise self._steps.wrong(f"{into!r} cannot hold rows that wait; give a HashState of 'json' or of bytes")
         if drop_when not in (None, "matched"):
-            raise self._said.wrong(f"drop_when={drop_when!r} is unknown; give 'matched', or leave it out")
+            raise self._steps.wrong(f"drop_when={drop_when!r} is unknown; give 'matched', or leave it out")
         left_keys, right_keys = (side.kept(KeysOnly, on, into) for side in sides)
         left, right = (tuple(name for name in side.fields if name not in names_in(on)) for side in sides)
         if repeated := {*left} & {*right}:
-            raise self._said.wrong(f"both streams have fields {sorted(repeated)}; rename or drop them on one side")
+            raise self._steps.wrong(f"both streams have fields {sorted(repeated)}; rename or drop them on one side")
         joined = Joined((left_keys, right_keys), (left, right), drop_when)
-        return self._to(joined, (*names_in(on), *left, *right), into.name, other._said.node)
+        return self._to(joined, (*names_in(on), *left, *right), into.name, other._steps.node)
 
     def enrich(
         self, state: DeclaredState, by: Fields, to: str, *, as_of: Literal["transaction"] | None = None
@@ -308,9 +308,9 @@ class Stream(Keeping, Generic[RowT]):
             TopologyError: by `topology`, if the state is written from rows that are not read first.
         """
         if as_of not in (None, "transaction"):
-            raise self._said.wrong(f"as_of={as_of!r} is unknown; give 'transaction', or leave it out")
+            raise self._steps.wrong(f"as_of={as_of!r} is unknown; give 'transaction', or leave it out")
         if getattr(state, "kind", None) is not StateKind.HASH:
-            raise self._said.wrong(f"{state!r} is not a hash; give a HashState")
+            raise self._steps.wrong(f"{state!r} is not a hash; give a HashState")
         return self._passed(Enriching, state, by, to, is_of_any=as_of is not None)
 
     @overload
@@ -334,12 +334,14 @@ class Stream(Keeping, Generic[RowT]):
             reason: a sentence, or a function that returns one for the same values.
             of: the fields that both functions get.
         """
-        reasons = reason if isinstance(reason, str) else self._said.function(reason, of)
+        reasons = reason if isinstance(reason, str) else self._steps.function(reason, of)
 
         def refusal(called: UserFunction, places: tuple[int, ...]) -> Refusal:
             return Refusal(called, places, reasons)
 
-        return Stream(self._said.called(predicate, of, self.fields, refusal, record_class=self._said.node.record_class))
+        return Stream(
+            self._steps.called(predicate, of, self.fields, refusal, record_class=self._steps.node.record_class)
+        )
 
     def take(self, most: int = 5) -> list[dict[str, Any]]:
         """Returns the first rows, read in this process: no server, no Spark, and nothing is committed.
@@ -385,20 +387,20 @@ class Stream(Keeping, Generic[RowT]):
         self, topology_id: str, *, parallelism: int | None = None, shards: int = 1
     ) -> TransactionalTopologyBuilder:
         """Returns the builder of the topology, to add components or limits that the short form cannot express."""
-        steps = steps_that_run(self._said.nodes)
-        return Compilation(topology_id, steps, self._said.modules, parallelism, shards).builder
+        steps = steps_that_run(self._steps.nodes)
+        return Compilation(topology_id, steps, self._steps.modules, parallelism, shards).builder
 
     def _others(self, others: Sequence[Stream[Any]]) -> list[StreamSteps]:
         """Returns the steps of other streams; refuses streams of another source, or with the same rows."""
         if not all(isinstance(other, Stream) for other in others):
-            raise self._said.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
-        found = [other._said for other in others]  # noqa: SLF001 - the same class
-        if any(said.nodes is not self._said.nodes for said in found):
+            raise self._steps.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
+        found = [other._steps for other in others]  # noqa: SLF001 - the same class
+        if any(said.nodes is not self._steps.nodes for said in found):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
-            raise self._said.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
-        taken = [each for said in (self._said, *found) for each in said.node.merged()]
+            raise self._steps.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
+        taken = [each for said in (self._steps, *found) for each in said.node.merged()]
         if len({*taken}) < len(taken):
-            raise self._said.wrong(
+            raise self._steps.wrong(
                 "a stream is given twice, and its rows are taken once; leave it out, or make another of it, as by map"
             )
         return found
@@ -406,12 +408,12 @@ class Stream(Keeping, Generic[RowT]):
     def _first(self, most: int) -> FirstRows:
         from coordinator.trying.first_rows import first_rows  # imports the local cluster, which few programs need
 
-        self._said.given(None)
-        shown = topology_of_rows(self._said.nodes, self._said.node, self._said.modules, current_user_call())
+        self._steps.given(None)
+        shown = topology_of_rows(self._steps.nodes, self._steps.node, self._steps.modules, current_user_call())
         return first_rows(*shown, positive("take", "most", most))
 
     def _bolt(self, bolt: Any, by: Fields | Grouping, name: str, *, is_committer: bool) -> Stream:
-        grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._said.given(by))
+        grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._steps.given(by))
         label = name or id_of(getattr(bolt, "__name__", type(bolt).__name__))
         streams = declared_rows(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
         rows = streams.get(DEFAULT_STREAM, DeclaredRows())
@@ -419,7 +421,7 @@ class Stream(Keeping, Generic[RowT]):
         return self._to(step, rows.fields, label, types=rows.types, record_class=rows.record_class)
 
     def _to(self, step: Step, fields: tuple[str, ...], label: str, *others: StreamNode, **more: Any) -> Stream[Any]:
-        return Stream(self._said.next(step, fields, label, *others, **more))
+        return Stream(self._steps.next(step, fields, label, *others, **more))
 
     def _passed(
         self,
@@ -431,10 +433,10 @@ class Stream(Keeping, Generic[RowT]):
         kept: KeptAggregation | None = None,
         is_of_any: bool = False,
     ) -> Stream[Any]:
-        keys = self._said.kept(KeysOnly, key, state)
+        keys = self._steps.kept(KeysOnly, key, state)
         if to in self.fields:
-            raise self._said.wrong(f"field {to!r} exists already; choose another name with to=…")
+            raise self._steps.wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
         passed = LookedUp(kind, keys, to is not None, kept, is_of_any)
         label = f"enrich_{'_'.join(names_in(key))}" if kept is None else state.name
-        return self._to(passed, fields, label, record_class=self._said.node.record_class)
+        return self._to(passed, fields, label, record_class=self._steps.node.record_class)

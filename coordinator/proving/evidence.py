@@ -16,7 +16,7 @@ from coordinated_bolt.user_code import is_users
 from coordinator.engines.waves.worker_traceback import PLACE
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
-from coordinator.proving.watch import CALENDAR, Sighting, Sightings, Watch
+from coordinator.proving.watch import CALENDAR_CALLS, Sighting, Sightings, Watch
 from coordinator.topology.building.topology import Topology
 from state.errors import TransactionError, UserCodeError
 from state.printable import message_of, one_line
@@ -77,7 +77,7 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
         yield _kept(*differing, runs, topology)
     else:
         for seen in runs.seen.draws:
-            if seen.what in CALENDAR and seen.component_id:  # a spout's coordinator may draw: its cuts are stored
+            if seen.what in CALENDAR_CALLS and seen.component_id:  # a spout's coordinator may draw: its cuts are stored
                 evidence = f"calls {seen.what}; two runs a moment apart did the same, at another time they may not"
                 yield FoundMistake(Mistake.DRAWS, seen.component_id, seen.place, evidence, does_harm=False)
     yield from _foreign_reads(runs)

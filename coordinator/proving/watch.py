@@ -45,7 +45,7 @@ CLOCKS = (
     "clock_gettime",
     "clock_gettime_ns",
 )
-CALENDAR = {
+CALENDAR_CALLS = {
     *("time.time()", "time.time_ns()", "datetime.now()", "datetime.utcnow()", "datetime.today()", "date.today()"),
 }
 """Calls that return the time of day, and not how much time has passed."""

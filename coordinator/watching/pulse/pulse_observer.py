@@ -37,7 +37,7 @@ from state.records.run_pulse import (
 
 RECENT = 512
 """How many recent durations a spread covers."""
-BY_NAME = tuple({each.name for each in fields(RunFigures)} & {each.name for each in fields(RunStatistics)})
+SHARED_FIGURE_NAMES = tuple({each.name for each in fields(RunFigures)} & {each.name for each in fields(RunStatistics)})
 """Figures that the statistics have under the same name: a new one only has to be declared in both."""
 
 SAMPLED = tuple(each.name for each in fields(PulseSample))
@@ -95,7 +95,7 @@ class PulseBook:
         """Returns the figures at this moment; called about once a second."""
         self._rates.update(now_s, statistics.first_wave_s, statistics.committed, statistics.tuples)
         transactions_per_s, tuples_per_s = self._rates.per_second(now_s)
-        figures: dict[str, Any] = {name: getattr(statistics, name) for name in BY_NAME}
+        figures: dict[str, Any] = {name: getattr(statistics, name) for name in SHARED_FIGURE_NAMES}
         figures |= {
             "at": round(self._epoch_s + now_s, 3),
             "state": self._state(statistics, condition),
