@@ -26,7 +26,7 @@ gate:  ## the tests that a change reaches, the nearest first, for five minutes: 
 	@tools/bootstrap.sh java redis-server
 	$(PYTHON_ENV) -m tests.reach $(ARGS)
 
-test:  ## what every change must pass, in about 25 minutes on two cores: make test ARGS='-k commit'
+test:  ## what every change must pass, in about 18 minutes on two cores: make test ARGS='-k commit'
 	@tools/bootstrap.sh java redis-server maven prometheus go spin
 	TXBATCH_SIMULATION_SEEDS=25 TXBATCH_RANDOM_RUNS=300 TXBATCH_FORGETFUL_STEPS=250 TXBATCH_ROTATION_SEEDS=8 \
 		$(PYTHON_ENV) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=change \

@@ -4,12 +4,9 @@ Only the `redis_` folders talk to a server, and only `keys` spells key names. No
 transaction commits next.
 """
 
-import logging
 from typing import TYPE_CHECKING
 
 from state.lazy_exports import hand_on_lazily
-
-logging.getLogger("txbatch").addHandler(logging.NullHandler())  # who sets up no logging sees no records
 
 if TYPE_CHECKING:
     from state.attempt import TransactionAttempt

@@ -157,7 +157,7 @@ class StreamSteps:
         return self.next(made, fields, id_of(name_of(function)), **more)
 
     def _class_of(self, kept: Iterable[tuple[str, str]]) -> type[Any] | None:
-        """Returns the class of rows of which only some fields are kept, given as (former name, name)."""
+        """Returns the class of the rows, None if not all its fields are `kept`, given as (former name, name)."""
         record_class, names = self.node.record_class, {*kept}
         is_whole = record_class is not None and all((name, name) in names for name in record_fields(record_class))
         return record_class if is_whole else None

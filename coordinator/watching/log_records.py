@@ -23,6 +23,7 @@ LOGGERS = (
     *(f"txbatch.{area}" for area in ("files", "kafka", "redis", "redis_streams", "spark")),
 )
 """The logger of runs, and those of areas, below it."""
+logging.getLogger(LOGGERS[0]).addHandler(logging.NullHandler())  # who sets up no logging sees no records
 FIELDS = ("topology", "txid", "last_txid", "attempt", "wave", "phase", "component", "task", "reason", "exit_code")
 """The attributes that formatters show, in this order, if a record has them."""
 

@@ -29,6 +29,7 @@ def test_the_dashboard_adds_up_at_every_moment(broker, capsys, monkeypatch):
         modules[name] = ModuleType(name)
         monkeypatch.setitem(sys.modules, name, modules[name])
         exec(compile(text.replace("batch=2_000", "batch=100"), f"{name}.py", "exec"), vars(modules[name]))
+    broker.create_topic("orders", 2)
     modules["orders"].main(broker.address, ORDERS)
     revenue = eval(capsys.readouterr().out.rpartition(" ")[0])
     with LocalCluster(seed=3) as cluster:
