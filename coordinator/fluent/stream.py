@@ -90,8 +90,8 @@ class Stream(Keeping, Generic[RowT]):
     field of the class is replaced, dropped or renamed, rows no longer have one.
     """
 
-    def __init__(self, said: StreamSteps) -> None:
-        self._steps = said
+    def __init__(self, steps: StreamSteps) -> None:
+        self._steps = steps
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Stream(Keeping, Generic[RowT]):
         return f"Stream({', '.join(self.fields)})"
 
     def _repr_html_(self) -> str:
-        steps = [(step_of(each.said), ", ".join(each.fields), place_of(each.said)) for each in self._steps.steps()]
+        steps = [(step_of(each.said), ", ".join(each.fields), place_of(each.said)) for each in self._steps.to_here()]
         return section(table(("step", "fields of its rows", "at"), steps))
 
     @overload
@@ -161,7 +161,7 @@ class Stream(Keeping, Generic[RowT]):
         def step(called: UserFunction, places: tuple[int, ...]) -> MapStep:
             return MapStep(called, places, layout, None)
 
-        return Stream(self._steps.called(function, of, fields, step, record_class=self._steps.node.record_class))
+        return Stream(self._steps.called(function, of, fields, step))
 
     @overload
     def filter(self: Stream, function: Callable[..., object], *, of: Fields | None = ...) -> Stream: ...
@@ -172,9 +172,7 @@ class Stream(Keeping, Generic[RowT]):
 
     def filter(self, function: Any, *, of: Fields | None = None) -> Stream[Any]:
         """Keeps the rows for which the function returns true."""
-        return Stream(
-            self._steps.called(function, of, self.fields, FilterStep, record_class=self._steps.node.record_class)
-        )
+        return Stream(self._steps.called(function, of, self.fields, FilterStep))
 
     def select(self, fields: Fields) -> Stream[Any]:
         """Keeps some fields, in this order."""
@@ -239,7 +237,7 @@ class Stream(Keeping, Generic[RowT]):
             TopologyError: the fields differ, a stream is given twice, or one has another source: a transaction is cut
                 from one source.
         """
-        ends = [said.node for said in self._others(others)]
+        ends = [steps.node for steps in self._others(others)]
         for other in others:
             if other.fields != self.fields:
                 raise self._steps.wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
@@ -339,9 +337,7 @@ class Stream(Keeping, Generic[RowT]):
         def refusal(called: UserFunction, places: tuple[int, ...]) -> Refusal:
             return Refusal(called, places, reasons)
 
-        return Stream(
-            self._steps.called(predicate, of, self.fields, refusal, record_class=self._steps.node.record_class)
-        )
+        return Stream(self._steps.called(predicate, of, self.fields, refusal))
 
     def take(self, most: int = 5) -> list[dict[str, Any]]:
         """Returns the first rows, read in this process: no server, no Spark, and nothing is committed.
@@ -395,10 +391,10 @@ class Stream(Keeping, Generic[RowT]):
         if not all(isinstance(other, Stream) for other in others):
             raise self._steps.wrong(f"{others} are not all streams; give what stream, or a step, has returned")
         found = [other._steps for other in others]  # noqa: SLF001 - the same class
-        if any(said.nodes is not self._steps.nodes for said in found):
+        if any(steps.nodes is not self._steps.nodes for steps in found):
             remedy = "read both with one source, such as Inputs(...), or write two topologies"
             raise self._steps.wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
-        taken = [each for said in (self._steps, *found) for each in said.node.merged()]
+        taken = [each for steps in (self._steps, *found) for each in steps.node.merged()]
         if len({*taken}) < len(taken):
             raise self._steps.wrong(
                 "a stream is given twice, and its rows are taken once; leave it out, or make another of it, as by map"

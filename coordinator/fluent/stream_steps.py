@@ -41,7 +41,7 @@ class StreamSteps:
         """The names of a row's values, in order."""
         return self.node.fields
 
-    def steps(self) -> list[StreamNode]:
+    def to_here(self) -> list[StreamNode]:
         """Returns the steps from the source to these rows."""
         return steps_for(self.nodes, [self.node])
 
@@ -151,10 +151,10 @@ class StreamSteps:
         make: Callable[[UserFunction, tuple[int, ...]], RowStep | Refusal],
         **more: Any,
     ) -> StreamSteps:
-        """Adds a step that calls a function with some fields; for `more` see `next`."""
+        """Adds a step that calls a function; rows keep their class, unless `more`, see `next`, has another."""
         positions = tuple(map(self.fields.index, self.given(of, to_function=True)))
         made = make(self.function(function, of), positions)
-        return self.next(made, fields, id_of(name_of(function)), **more)
+        return self.next(made, fields, id_of(name_of(function)), **{"record_class": self.node.record_class, **more})
 
     def _class_of(self, kept: Iterable[tuple[str, str]]) -> type[Any] | None:
         """Returns the class of the rows, None if not all its fields are `kept`, given as (former name, name)."""

@@ -87,7 +87,7 @@ RUNS, IS_DONE, HAS_FAILED, IS_GONE = (
         pytest.param(HAS_FAILED, 0.0, 1, Standing.ENDED, id="failed, its connection not closed yet"),
         pytest.param(IS_GONE, 0.1, 0, Standing.SILENT, id="its process is gone"),
         pytest.param(IS_GONE, 0.1, 1, Standing.RUNNING, id="its process is gone, but it is connected"),
-        pytest.param(None, 0.0, 0, Standing.UNKNOWN, id="nothing is told"),
+        pytest.param(None, 0.0, 0, Standing.UNKNOWN, id="nothing is known"),
         pytest.param(None, 0.0, 1, Standing.RUNNING, id="connected and tells nothing"),
     ],
 )
